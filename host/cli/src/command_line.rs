@@ -34,7 +34,7 @@ Exit codes:
 /// Run tools for AI agents as sandboxed WebAssembly components
 ///
 /// A tool is a function that a component exports. Put `weather.wasm` into a plugin directory and its functions are tools.
-/// Each call runs in its own sandbox with limits on time, memory and output.
+/// Plugins are isolated from each other and the host, and each call has limits on time, memory and output.
 #[derive(Debug, Parser)]
 #[command(name = "toolwit", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct CommandLine {
@@ -73,32 +73,32 @@ impl OutputFlags {
 }
 
 /// Prints requested help to standard output, or reports wrong usage.
-pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit {
+pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
         ClapErrorKind::DisplayHelp
             | ClapErrorKind::DisplayVersion
             | ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    if is_help && !wants_json(raw) {
+    if is_help && !wants_json(arguments) {
         // Requested help is data and goes to standard output. A closed pipe is not an error.
         let help = error.render();
         let mut stdout = anstream::AutoStream::auto(std::io::stdout().lock());
         let _ = std::io::Write::write_all(&mut stdout, help.ansi().to_string().as_bytes());
         return Exit::Success;
     }
-    if wants_json(raw) {
+    if wants_json(arguments) {
         let error = if is_help {
             usage_error("help is not available as JSON", Some("remove `--json`"))
         } else {
             from_clap(error)
         };
-        let _ = Printer::new(Format::Json, Verbosity::Quiet).error(&error);
+        let _ = Printer::new(Format::Json, Verbosity::Quiet).report_error(&error);
         return Exit::Usage;
     }
     // An argument may be untrusted text, and the parser repeats it in the error.
     let is_printable = |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
-    if raw.iter().all(is_printable) {
+    if arguments.iter().all(is_printable) {
         let _ = error.print();
     } else {
         write_stderr(Page::new().text(error.render()).end());
@@ -107,14 +107,15 @@ pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit 
 }
 
 /// Returns whether `--json` is among the arguments of a command line that could not be parsed.
-fn wants_json(raw: &[OsString]) -> bool {
-    raw.iter()
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments
+        .iter()
         .skip(1)
         .take_while(|argument| *argument != "--")
         .any(|argument| argument == OsStr::new("--json"))
 }
 
-/// Converts an error of the parser: its first paragraph becomes the message, its tip the suggestion.
+/// Converts an error of the parser. Its first paragraph becomes the message. Its tip, if it has one, becomes the suggestion.
 fn from_clap(error: &clap::Error) -> Error {
     let rendered = error.render().to_string();
     let paragraph: Vec<_> = rendered

@@ -1,7 +1,7 @@
 //! Commands and options that fix an error of the library.
 //!
-//! The library names settings and APIs, because it does not know who embeds it. This module is the only one that
-//! translates its errors into commands and options.
+//! The library names settings and APIs, because it does not know who embeds it. This module translates errors that several
+//! commands can cause into commands and options.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -21,12 +21,13 @@ use toolwit::{Error, ErrorKind};
 pub(crate) const NO_PACKAGES: &str =
     "the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source";
 
-/// Returns the entry of the table of limits for the limit that an error reports.
+/// Returns the entry of the table of limits for the limit that an error reports, if the error reports one.
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
+    // The limits of a run have the text of their setting in the table, such as "`LoopLimits::calls_max`".
     let field = format!("LoopLimits::{name}`");
     let is_exceeded = |limit: &Limit| match limit.setting {
-        LimitSetting::Named(named) => error.kind == ErrorKind::LoopLimit && named.contains(&field),
+        LimitSetting::Named(setting) => error.kind == ErrorKind::LoopLimit && setting.contains(&field),
         _ => limit.name == name,
     };
     all_limits().into_iter().find(is_exceeded)
@@ -38,14 +39,15 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     let command = format!("`{}`", SuggestedCommand::new("refresh").operand(&package.name));
     let failure = package.discovery_failure();
     let hint = match failure.map(|failure| failure.suggestion.as_deref()) {
-        Some(Some(first)) => format!("{first}; then {command} discovers them"),
+        Some(Some(first_step)) => format!("{first_step}; then {command} discovers them"),
         Some(None) => format!("{command} tries again"),
         None => format!("{command} discovers them now; a host discovers them when it starts"),
     };
     Some(error.override_suggestion(hint))
 }
 
-/// Adds the command that helps to find a tool.
+/// Converts the error of a failed search for a tool. Adds the command or option that helps, or returns why the tool is not
+/// discovered.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
         FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
@@ -61,8 +63,8 @@ pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     };
     let error = Error::from(error);
     match (suggestion, error.kind, &error.suggestion) {
-        (Some(first), ErrorKind::UnknownTool, Some(more)) => {
-            let suggestion = format!("{first}. {more}");
+        (Some(suggestion), ErrorKind::UnknownTool, Some(original)) => {
+            let suggestion = format!("{suggestion}. {original}");
             error.override_suggestion(suggestion)
         }
         (Some(suggestion), ..) => error.override_suggestion(suggestion),
@@ -70,7 +72,7 @@ pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     }
 }
 
-/// Adds the option or command that fixes a failed `add`.
+/// Converts the error of a failed `add`, and adds the option or command that fixes it.
 pub(crate) fn add_error(error: AddError) -> Error {
     let suggestion = match &error {
         AddError::NoComponent(_) => Some("`toolwit build DIR` builds one from source".to_owned()),
@@ -97,23 +99,24 @@ pub(crate) fn add_error(error: AddError) -> Error {
 
 /// Replaces the suggestion of an error by the command that fixes the error, if there is one.
 pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
-    match command(error) {
+    match fixing_command(error) {
         Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
         None => Cow::Borrowed(error),
     }
 }
 
-fn command(error: &Error) -> Option<String> {
+/// Returns the command that fixes an error: one for its first denied access, or for a cause of a known type.
+fn fixing_command(error: &Error) -> Option<String> {
     if error.kind == ErrorKind::Denied {
-        return error.denied.first().map(denied_access);
+        return error.denied.first().map(denied_access_hint);
     }
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
-            return Some(missing_key(missing));
+            return Some(required_value_hint(missing));
         }
         if let Some(required) = cause.downcast_ref::<LoginRequired>() {
-            return Some(login(required));
+            return Some(login_hint(required));
         }
         if let Some(unbuilt) = cause.downcast_ref::<UnbuiltComponent>() {
             return Some(match unbuilt {
@@ -129,10 +132,10 @@ fn command(error: &Error) -> Option<String> {
             );
         }
         if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
-            return missing_secret(name, *location);
+            return missing_secret_hint(name, *location);
         }
         if let Some(unusable) = cause.downcast_ref::<StoreError>() {
-            return Some(store_suggestion(unusable).to_owned());
+            return Some(store_hint(unusable).to_owned());
         }
         source = cause.source();
     }
@@ -140,14 +143,14 @@ fn command(error: &Error) -> Option<String> {
 }
 
 /// Returns the command that logs in to a server.
-fn login(required: &LoginRequired) -> String {
+fn login_hint(required: &LoginRequired) -> String {
     let command = SuggestedCommand::new("mcp login").operand(&required.server);
     let add = |command: SuggestedCommand, scope: &String| command.option("scope", scope);
     let command = required.scopes.iter().fold(command, add);
     format!("`{command}` logs in; or set `bearer` or `oauth` of the server")
 }
 
-fn store_suggestion(error: &StoreError) -> &'static str {
+fn store_hint(error: &StoreError) -> &'static str {
     match error {
         StoreError::Foreign => "pass another or a new file with `--store FILE`",
         StoreError::Newer { .. } => "use a newer version of toolwit, or pass another file with `--store FILE`",
@@ -156,7 +159,7 @@ fn store_suggestion(error: &StoreError) -> &'static str {
 }
 
 /// Returns the commands that give a plugin a value that it requires.
-pub(crate) fn missing_value(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
+pub(crate) fn missing_value_hint(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
     let mut hint = format!("`{}`", value_command(plugin, declared.value_key(), value));
     if declared.has(Capability::Http) {
         let store = SuggestedCommand::new("secret set").operand(value);
@@ -172,13 +175,13 @@ fn value_command(plugin: &str, key: &str, value: &str) -> SuggestedCommand {
     command.option(key, &format!("{value}=VALUE"))
 }
 
-fn missing_key(missing: &MissingGrant) -> String {
+fn required_value_hint(missing: &MissingGrant) -> String {
     let command = value_command(&missing.plugin, &missing.key, &missing.value);
     format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it")
 }
 
-/// Returns the command that stores a missing secret.
-pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String> {
+/// Returns how to provide a missing secret. `None` if the source of the secret has no such command.
+pub(crate) fn missing_secret_hint(name: &str, source: SecretSource) -> Option<String> {
     match source {
         SecretSource::Store => {
             let command = SuggestedCommand::new("secret set").operand(name);
@@ -190,22 +193,22 @@ pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String>
 }
 
 /// Returns the command that allows an access that the host denied, or another suggestion.
-pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
+pub(crate) fn denied_access_hint(denied: &DeniedAccess) -> String {
     match &denied.missing_grant {
-        Some(missing) => missing_grant(missing).to_string(),
+        Some(missing) => grant_command(missing).to_string(),
         None => denied.suggestion.clone(),
     }
 }
 
 /// Returns the command that adds a missing grant.
-pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
+pub(crate) fn grant_command(missing: &MissingGrant) -> SuggestedCommand {
     let MissingGrant { plugin, key, value } = missing;
     let (option, value) = match (key.as_str(), value.split_once(' ')) {
         ("files", Some(("read", guest))) => ("read", format!("DIR::{}", directory_of(guest))),
         ("files", Some((_, guest))) => ("write", format!("DIR::{}", directory_of(guest))),
         ("config", _) => ("config", format!("{value}=VALUE")),
         ("tools", _) => ("tool", value.clone()),
-        ("secret", Some((name, rest))) => return missing_placement(plugin, name, rest),
+        ("secret", Some((name, target))) => return secret_grant_command(plugin, name, target),
         (key, _) => (key, value.clone()),
     };
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
@@ -223,9 +226,10 @@ fn directory_of(guest: &str) -> &str {
     }
 }
 
-/// Returns the command that grants a secret for requests: `rest` has the host and the part of the request that carries it.
-fn missing_placement(plugin: &str, name: &str, rest: &str) -> SuggestedCommand {
-    let (host, placement) = rest.split_once(' ').unwrap_or((rest, "bearer"));
+/// Returns the command that grants a secret for HTTP requests. `target` has the host and, after a space, the part of the
+/// request that carries the secret, which is `bearer` by default.
+fn secret_grant_command(plugin: &str, name: &str, target: &str) -> SuggestedCommand {
+    let (host, placement) = target.split_once(' ').unwrap_or((target, "bearer"));
     let command = SuggestedCommand::new("grant").operand(plugin).option("secret", name);
     command.option("to", host).option("as", placement)
 }

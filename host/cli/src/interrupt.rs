@@ -35,9 +35,11 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
     Ok(cancel)
 }
 
-/// Ctrl-C and SIGTERM of a session with many turns: the first Ctrl-C cancels the turn, a second one ends the session.
+/// Ctrl-C and SIGTERM of a session with many turns. The first Ctrl-C cancels the turn. A second one within [`GRACE_PERIOD`],
+/// or SIGTERM, ends the session.
 pub(crate) struct TurnInterrupts {
     printer: Printer,
+    /// Cancelled when the session ends.
     session: CancellationToken,
     /// Whether a first Ctrl-C between two turns only prints a message, because a person is at the terminal.
     asks_again: bool,
@@ -46,41 +48,43 @@ pub(crate) struct TurnInterrupts {
 
 #[derive(Default)]
 struct TurnState {
+    /// The token of the turn that runs.
     turn: Option<CancellationToken>,
-    last: Option<Instant>,
+    last_interrupt: Option<Instant>,
 }
 
 /// The effect of a Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Interruption {
-    /// It cancelled the turn.
+    /// The turn was cancelled.
     Turn,
     /// There was no turn to cancel, and the session continues.
     Idle,
-    /// It ended the session.
+    /// The session was ended.
     Session,
-    /// The session was already ending.
+    /// The session was already ending, so the process ends at once.
     Process,
 }
 
 impl TurnInterrupts {
-    /// Begins to listen. `session` is cancelled when the session ends.
+    /// Begins to listen. Cancels `session` when a signal ends the session.
     ///
     /// # Errors
     /// If no signal handler can be installed.
     pub(crate) fn listen(printer: Printer, session: CancellationToken, asks_again: bool) -> io::Result<Arc<Self>> {
         let interrupts = Arc::new(Self::new(printer, session, asks_again));
         let mut signals = Signals::new()?;
-        let listening = interrupts.clone();
+        let task_interrupts = interrupts.clone();
         // The task lives as long as the runtime.
         tokio::spawn(async move {
             loop {
                 match signals.next().await {
-                    Signal::Terminate => listening.session.cancel(),
+                    Signal::Terminate => task_interrupts.session.cancel(),
                     Signal::Interrupt => {
+                        // Ends the line with the `^C` that the terminal shows.
                         let mut page = Page::new();
                         printer.message(page.end());
-                        listening.ctrl_c();
+                        task_interrupts.ctrl_c();
                     }
                 }
             }
@@ -99,7 +103,7 @@ impl TurnInterrupts {
 
     /// Applies a Ctrl-C: a signal, or a key that a line editor has read.
     pub(crate) fn ctrl_c(&self) {
-        let text = match self.interrupt(Instant::now()) {
+        let text = match self.apply_interrupt(Instant::now()) {
             Interruption::Turn => "turn interrupted; interrupt again to end the session",
             Interruption::Idle => "interrupt again to end the session",
             Interruption::Session => "session interrupted",
@@ -110,7 +114,7 @@ impl TurnInterrupts {
         self.printer.message(&page);
     }
 
-    /// Returns the token of a turn that begins. The end of the session also cancels the token.
+    /// Begins a turn and returns its token. The end of the session also cancels the token.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
         let turn = self.session.child_token();
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = Some(turn.clone());
@@ -122,13 +126,13 @@ impl TurnInterrupts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = None;
     }
 
-    fn interrupt(&self, now: Instant) -> Interruption {
+    fn apply_interrupt(&self, now: Instant) -> Interruption {
         if self.session.is_cancelled() {
             return Interruption::Process;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = state.last.replace(now);
-        let is_second = last.is_some_and(|last| now.duration_since(last) < GRACE_PERIOD);
+        let last_interrupt = state.last_interrupt.replace(now);
+        let is_second = last_interrupt.is_some_and(|last| now.duration_since(last) < GRACE_PERIOD);
         match &state.turn {
             _ if is_second => {}
             Some(turn) => {
@@ -213,23 +217,23 @@ mod tests {
         let interrupts = interrupts(true);
         let start = Instant::now();
         let turn = interrupts.begin_turn();
-        assert_eq!(interrupts.interrupt(start), Interruption::Turn);
+        assert_eq!(interrupts.apply_interrupt(start), Interruption::Turn);
         assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
         let later = start + GRACE_PERIOD;
         let turn = interrupts.begin_turn();
-        assert_eq!(interrupts.interrupt(later), Interruption::Turn);
+        assert_eq!(interrupts.apply_interrupt(later), Interruption::Turn);
         assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
-        assert_eq!(interrupts.interrupt(later), Interruption::Session);
+        assert_eq!(interrupts.apply_interrupt(later), Interruption::Session);
         assert!(interrupts.session.is_cancelled());
-        assert_eq!(interrupts.interrupt(later), Interruption::Process);
+        assert_eq!(interrupts.apply_interrupt(later), Interruption::Process);
     }
 
     #[test]
     fn interrupt_between_turns_ends_a_session_without_a_person() {
         let start = Instant::now();
         let person = interrupts(true);
-        assert_eq!(person.interrupt(start), Interruption::Idle);
+        assert_eq!(person.apply_interrupt(start), Interruption::Idle);
         let script = interrupts(false);
-        assert_eq!(script.interrupt(start), Interruption::Session);
+        assert_eq!(script.apply_interrupt(start), Interruption::Session);
     }
 }

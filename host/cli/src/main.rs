@@ -1,15 +1,16 @@
 //! The `toolwit` command.
 //!
 //! - [`command_line`] parses the global options and the subcommand.
-//! - [`input`] has options that commands share, and reads files, standard input and the environment.
-//! - [`commands`] has a module per subcommand. Each makes one call into the library.
-//! - [`approval`] asks a person at the terminal before a call runs.
+//! - [`input`] has the options that commands share, and reads files, standard input and the environment.
+//! - [`commands`] has a module per subcommand.
+//! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
-//!   exactly one JSON document, also on failure.
+//!   exactly one JSON document, also on failure; `call --script` prints one for each call.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
+//! - [`telemetry`] exports spans to an OpenTelemetry collector.
 
 mod approval;
 mod command_line;
@@ -46,10 +47,10 @@ fn main() -> ExitCode {
     if let Some(exit) = toolwit::sandbox::run_compiler_if_asked() {
         return exit;
     }
-    let raw: Vec<OsString> = std::env::args_os().collect();
-    let command_line = match CommandLine::try_parse_from(&raw) {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command_line = match CommandLine::try_parse_from(&arguments) {
         Ok(command_line) => command_line,
-        Err(error) => return command_line::report_parse_error(&error, &raw).into(),
+        Err(error) => return command_line::report_parse_error(&error, &arguments).into(),
     };
     let printer = command_line.output.printer();
     let (layer, telemetry) = match telemetry::from_environment() {
@@ -68,12 +69,12 @@ fn main() -> ExitCode {
 
 /// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.
 async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
-    let listening = if command.handles_interrupts() {
+    let cancel_or_error = if command.handles_interrupts() {
         Ok(CancellationToken::new())
     } else {
         interrupt::listen(printer)
     };
-    let cancel = match listening {
+    let cancel = match cancel_or_error {
         Ok(cancel) => cancel,
         Err(error) => return finish(printer, Err(startup_error(error).into())),
     };
@@ -99,11 +100,11 @@ fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
         Ok(exit) => return exit,
         Err(failure) => failure,
     };
-    let printed = match failure {
-        Failure::Error(error) => printer.error(&error).map(|()| Exit::of(&error)),
+    let exit_or_failure = match failure {
+        Failure::Error(error) => printer.report_error(&error).map(|()| Exit::of(&error)),
         other => Err(other),
     };
-    printed.unwrap_or_else(|failure| match failure {
+    exit_or_failure.unwrap_or_else(|failure| match failure {
         // The reader has closed the pipe, as in `toolwit list | head`.
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
         Failure::Output(error) => {

@@ -13,7 +13,9 @@ use std::fmt::{self, Display};
 pub(crate) struct SuggestedCommand {
     /// The program and the subcommand.
     start: String,
+    /// Not quoted yet.
     operands: Vec<String>,
+    /// Already quoted.
     options: Vec<String>,
 }
 
@@ -40,7 +42,7 @@ impl SuggestedCommand {
 
     /// Adds an option with its value.
     pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
-        // A value that begins with a hyphen would be another option.
+        // After a space, a value that begins with a hyphen would be read as another option.
         let separator = if value.starts_with('-') { '=' } else { ' ' };
         self.options
             .push(format!("--{}{separator}{}", shell_word(name), shell_word(value)));
@@ -52,6 +54,7 @@ impl Display for SuggestedCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operands = self.operands.iter().map(|word| shell_word(word));
         let options = self.options.iter().map(|option| Cow::Borrowed(option.as_str()));
+        // Without `--`, an operand that begins with a hyphen would be read as an option.
         let words: Vec<_> = if self.operands.iter().any(|word| word.starts_with('-')) {
             options.chain([Cow::Borrowed("--")]).chain(operands).collect()
         } else {

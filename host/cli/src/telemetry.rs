@@ -20,7 +20,7 @@ mod enabled {
     const SERVICE: &str = "OTEL_SERVICE_NAME";
     const CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
-    /// The exporter of a command; `None` without an endpoint.
+    /// The exporter of a command. `None` if the environment has no endpoint.
     pub(crate) struct Telemetry(Option<OtlpExporter>);
 
     /// Creates the layer and the exporter that the environment describes.
@@ -49,11 +49,11 @@ mod enabled {
         /// Runs a command, and sends the spans that it opened.
         pub(crate) async fn around<T>(self, command: impl Future<Output = T>) -> T {
             let running = self.0.map(OtlpExporter::spawn);
-            let ended = command.await;
+            let output = command.await;
             if let Some(running) = running {
                 running.shutdown().await;
             }
-            ended
+            output
         }
     }
 }

@@ -60,7 +60,7 @@ const LIBRARY_SOURCES: [(&str, &[(&str, &str)]); 8] = [
     ),
 ];
 
-/// Their WIT and their cases. Those of the second file consume an entity.
+/// The WIT and the cases of the libraries. The cases of the second file consume an entity.
 const LIBRARY_WIT: &str = include_str!("library_tools/plugin.wit");
 const LIBRARY_FILES: [(&str, &str); 3] = [
     ("wit/plugin.wit", LIBRARY_WIT),
@@ -110,13 +110,13 @@ const ASYNC_SOURCES: [(&str, &[(&str, &str)]); 4] = [
     ),
 ];
 
-/// Their WIT and their cases.
+/// The WIT and the cases of the plugins with async functions.
 const ASYNC_FILES: [(&str, &str); 2] = [
     ("wit/plugin.wit", include_str!("async_tools/plugin.wit")),
     ("tests.toml", include_str!("async_tools/tests.toml")),
 ];
 
-/// The number of cases in it.
+/// The number of cases of a plugin with async functions.
 const ASYNC_CASES: u64 = 8;
 
 /// The outcome for a language.
@@ -161,17 +161,17 @@ fn try_language(language: &str) -> Outcome {
     std::fs::write(parent.path().join("loop.toml"), loop_case()).unwrap();
     let looped = toolwit(parent.path(), &["test", &name, "--cases", "loop.toml"]);
     if looped["ok"] != true || looped["passed"] != 1 {
-        return failed("many calls of one instance", &looped);
+        return failure("many calls of one instance", &looped);
     }
     let library = try_library(language, parent.path(), &name);
     match library {
-        Outcome::Passed if language == "js" => try_script(),
+        Outcome::Passed if language == "js" => try_javascript(),
         Outcome::Passed => try_async(language),
         failed => failed,
     }
 }
 
-fn failed(what: &str, report: &Value) -> Outcome {
+fn failure(what: &str, report: &Value) -> Outcome {
     Outcome::Failed(format!("{what}: {report:#}").chars().take(3000).collect())
 }
 
@@ -194,7 +194,7 @@ fn try_library(language: &str, parent: &Path, name: &str) -> Outcome {
         let built = toolwit(parent, &["build", name]);
         let message = built["error"]["message"].as_str().unwrap_or_default();
         if !message.contains("`close` consumes an instance") {
-            return failed("a function that consumes an entity is not refused", &built);
+            return failure("a function that consumes an entity is not refused", &built);
         }
         let wit = LIBRARY_WIT.replace(CONSUMING, "");
         write_files(&project, &[("wit/plugin.wit", &wit)]);
@@ -202,26 +202,26 @@ fn try_library(language: &str, parent: &Path, name: &str) -> Outcome {
         let cases = project.join("consume.toml");
         let consumed = toolwit(parent, &["test", name, "--cases", cases.to_str().unwrap()]);
         if consumed["ok"] != true || consumed["passed"] != 1 {
-            return failed("a function that consumes an entity", &consumed);
+            return failure("a function that consumes an entity", &consumed);
         }
     }
     let tested = toolwit(parent, &["test", name]);
     if tested["ok"] == true && tested["passed"] == LIBRARY_CASES {
         Outcome::Passed
     } else {
-        failed("a library", &tested)
+        failure("a library", &tested)
     }
 }
 
 /// Tests that JavaScript has dates and reports why it trapped; then its async functions.
-fn try_script() -> Outcome {
+fn try_javascript() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     write_files(&dir.path().join("script"), &SCRIPT_FILES);
     let tested = toolwit(dir.path(), &["test", "script"]);
     if tested["ok"] == true && tested["passed"] == 2 {
         try_async("js")
     } else {
-        failed("a script", &tested)
+        failure("a script", &tested)
     }
 }
 

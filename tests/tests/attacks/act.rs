@@ -13,7 +13,7 @@ use crate::server::{Answer, Server};
 
 const RAW: &str = "actor/act:tools/tool-provider@0.2.0#raw";
 
-async fn act() -> TestHost {
+async fn act_host() -> TestHost {
     Setup::new().contracts().start().await
 }
 
@@ -34,7 +34,7 @@ async fn discovery_error(mode: &str, limits: LimitOverrides) -> Error {
 
 #[tokio::test]
 async fn tools_of_act_take_and_return_json() {
-    let host = act().await;
+    let host = act_host().await;
     let value = json!({"text": "\u{fc}", "numbers": [1, -2, 2.5, 1e300], "none": null, "deep": {"a": [true]}});
     assert_eq!(
         host.value("echo", json!({"value": value, "count": 3})).await,
@@ -60,7 +60,7 @@ async fn tools_of_act_take_and_return_json() {
 
 #[tokio::test]
 async fn arguments_that_the_schema_refuses_reach_no_guest() {
-    let host = act().await;
+    let host = act_host().await;
     for arguments in [json!({}), json!({"value": 1, "count": "three"})] {
         let error = host.call("echo", arguments).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
@@ -69,7 +69,7 @@ async fn arguments_that_the_schema_refuses_reach_no_guest() {
 
 #[tokio::test]
 async fn errors_of_act_are_never_successes() {
-    let host = act().await;
+    let host = act_host().await;
     for (tool, kind) in [
         ("missing", ErrorKind::ToolUnavailable),
         ("wrong", ErrorKind::InvalidArguments),
@@ -97,7 +97,7 @@ async fn errors_of_act_are_never_successes() {
 
 #[tokio::test]
 async fn tool_that_needs_a_session_is_refused_by_name() {
-    let error = act().await.call("bound", json!({})).await.unwrap_err();
+    let error = act_host().await.call("bound", json!({})).await.unwrap_err();
     assert_eq!(
         error.message,
         "the tool needs a session of ACT, which this host does not support: it failed"
@@ -118,7 +118,7 @@ async fn claims_of_act_raise_no_trust() {
         EffectClass::Write,
         "the claim `read-only` does not prove it"
     );
-    let host = act().await;
+    let host = act_host().await;
     assert_eq!(
         class(&host, "echo").await,
         EffectClass::Read,
@@ -141,7 +141,7 @@ async fn act_reads_a_file_only_with_a_grant() {
     let lines = "files = [{ host = \"{dir}/data\", guest = \"/data\", access = \"read\" }]";
     let host = Setup::new().contracts().directory(directory).grant(lines).start().await;
     assert_eq!(host.call("read", json!({})).await.unwrap().for_llm, "granted");
-    let denied = act().await.denial("read", json!({})).await;
+    let denied = act_host().await.denial("read", json!({})).await;
     assert_eq!(denied.denied[0].access, "read `/data/note.txt`", "{denied:?}");
 }
 
@@ -174,13 +174,13 @@ async fn request_needs_the_grant(setup: fn() -> Setup) {
 
 // attack: C9
 #[tokio::test]
-async fn request_of_act_passes_the_gate_only_with_a_grant() {
+async fn request_of_act_is_allowed_only_with_a_grant() {
     request_needs_the_grant(|| Setup::new().contracts()).await;
 }
 
 // attack: C9
 #[tokio::test]
-async fn request_of_act_through_wasi_3_passes_the_same_gate() {
+async fn request_of_act_through_wasi_3_is_allowed_only_with_a_grant() {
     request_needs_the_grant(|| Setup::new().contracts().wasi3()).await;
 }
 
@@ -250,7 +250,7 @@ async fn hostile_lists_of_act_are_refused() {
 
 #[tokio::test]
 async fn tools_of_act_have_ids_of_their_interface() {
-    let host = act().await;
+    let host = act_host().await;
     let tool = Toolwit::find_tool(host.tools(), RAW).unwrap();
     assert_eq!(tool.definition().name(), "raw");
     let inspection = host

@@ -17,12 +17,12 @@ const OUTER: &str = r#"{ host = "{dir}/data", guest = "/out", access = "read-wri
 const INNER: &str = r#"{ host = "{dir}/data/in", guest = "/in" }"#;
 const WRITABLE_INNER: &str = r#"{ host = "{dir}/data/in", guest = "/in", access = "read-write" }"#;
 
-fn files(rules: &[&str]) -> String {
+fn files_grant(rules: &[&str]) -> String {
     format!("files = [{}]", rules.join(", "))
 }
 
 /// Prepares `data/in/a`, which is granted, and `outside/a`, which is not.
-fn prepared() -> tempfile::TempDir {
+fn prepared_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in [("data/in", "inside"), ("outside", "outside")] {
         fs::create_dir_all(directory.path().join(path)).unwrap();
@@ -45,7 +45,7 @@ async fn next_process(host: TestHost, setup: Setup) -> TestHost {
 }
 
 /// Returns why the access of a failed call was denied.
-async fn denied(host: &TestHost, tool: &str, arguments: serde_json::Value) -> String {
+async fn denial_reason(host: &TestHost, tool: &str, arguments: serde_json::Value) -> String {
     let result = host.call(tool, arguments).await.unwrap();
     assert!(
         result.is_error() && !result.for_llm.contains("outside"),
@@ -60,16 +60,16 @@ async fn denied(host: &TestHost, tool: &str, arguments: serde_json::Value) -> St
 #[tokio::test]
 async fn a_planted_link_is_not_followed_for_the_same_plugin() {
     for inner in [INNER, WRITABLE_INNER] {
-        let setup = || Setup::new().grant_to(&["probe"], &files(&[OUTER, inner]));
-        let host = setup().directory(prepared()).start().await;
+        let setup = || Setup::new().grant_to(&["probe"], &files_grant(&[OUTER, inner]));
+        let host = setup().directory(prepared_directory()).start().await;
         assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "inside");
         plant_link(&host).await;
         let opened = host.value("read", json!({"path": "/in/a"})).await;
         assert_eq!(opened, "inside", "the running host has the directory itself");
         let host = next_process(host, setup()).await;
-        let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+        let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
         assert!(reason.contains("is a link inside"), "{reason}");
-        let reason = denied(&host, "write", json!({"path": "/in/new", "text": "x"})).await;
+        let reason = denial_reason(&host, "write", json!({"path": "/in/new", "text": "x"})).await;
         assert!(reason.contains("is a link inside"), "{reason}");
         assert!(!host.directory.path().join("outside/new").exists());
         assert_eq!(host.value("read", json!({"path": "/out/moved/a"})).await, "inside");
@@ -80,8 +80,8 @@ async fn a_planted_link_is_not_followed_for_the_same_plugin() {
 #[tokio::test]
 async fn a_planted_link_is_not_followed_for_another_plugin() {
     let setup = || {
-        let setup = Setup::new().grant_to(&["keeper"], &files(&[INNER]));
-        setup.grant_to(&["probe"], &files(&[OUTER]))
+        let setup = Setup::new().grant_to(&["keeper"], &files_grant(&[INNER]));
+        setup.grant_to(&["probe"], &files_grant(&[OUTER]))
     };
     let look = async |host: &TestHost| {
         let jar = host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_planted_link_is_not_followed_for_another_plugin() {
         let looked = host.call_in(&tools, "jar_thejar_look", json!({"path": "/in/a"})).await;
         looked.unwrap()
     };
-    let host = setup().directory(prepared()).start().await;
+    let host = setup().directory(prepared_directory()).start().await;
     assert_eq!(look(&host).await.for_llm, "sweets and inside");
     plant_link(&host).await;
     let host = next_process(host, setup()).await;
@@ -106,26 +106,26 @@ async fn a_planted_link_is_not_followed_for_another_plugin() {
 #[tokio::test]
 async fn another_directory_than_the_granted_one_needs_a_new_grant() {
     let host = Setup::new()
-        .grant(&files(&[OUTER, INNER]))
-        .directory(prepared())
+        .grant(&files_grant(&[OUTER, INNER]))
+        .directory(prepared_directory())
         .start()
         .await;
     assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "inside");
     plant_link(&host).await;
     // Without the writable grant, nothing but the recorded identity shows that the link is not the operator's.
-    host.regrant(&files(&[INNER]));
-    let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+    host.regrant(&files_grant(&[INNER]));
+    let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
     assert!(reason.contains("grant it again"), "{reason}");
-    let host = next_process(host, Setup::new().grant(&files(&[INNER]))).await;
-    let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+    let host = next_process(host, Setup::new().grant(&files_grant(&[INNER]))).await;
+    let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
     assert!(reason.contains("grant it again"), "{reason}");
     // The operator creates the directory again, and grants it again.
     let inner = host.data().join("in");
     fs::remove_file(&inner).unwrap();
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("a"), "again").unwrap();
-    host.regrant(&files(&[INNER]));
-    let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+    host.regrant(&files_grant(&[INNER]));
+    let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
     assert!(reason.contains("grant it again"), "{reason}");
     let grant = NewGrant {
         plugin: "probe".to_owned(),
@@ -140,14 +140,14 @@ async fn another_directory_than_the_granted_one_needs_a_new_grant() {
 // attack: L17
 #[tokio::test]
 async fn a_link_that_was_planted_under_another_grant_is_not_followed() {
-    let inner = || Setup::new().grant(&files(&[INNER]));
-    let host = inner().directory(prepared()).start().await;
+    let inner = || Setup::new().grant(&files_grant(&[INNER]));
+    let host = inner().directory(prepared_directory()).start().await;
     assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "inside");
     // For some time, as with the grants of another project, the directory around it is writable, and the inner one is not granted.
-    let host = next_process(host, Setup::new().grant(&files(&[OUTER]))).await;
+    let host = next_process(host, Setup::new().grant(&files_grant(&[OUTER]))).await;
     plant_link(&host).await;
     let host = next_process(host, inner()).await;
-    let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+    let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
     assert!(reason.contains("a link leads to another directory"), "{reason}");
     let grant = NewGrant {
         plugin: "probe".to_owned(),
@@ -173,10 +173,10 @@ fn read_rules(directory: &Path, access: AccessMode) -> GrantRules {
 async fn a_removed_directory_denies_only_what_it_granted() {
     let own = r#"{ host = "{dir}/own-data", guest = "/own" }"#;
     let setup = || {
-        let lines = format!("{}\nconfig = {{ colour = \"red\" }}", files(&[OUTER, INNER, own]));
+        let lines = format!("{}\nconfig = {{ colour = \"red\" }}", files_grant(&[OUTER, INNER, own]));
         Setup::new().grant(&lines)
     };
-    let directory = prepared();
+    let directory = prepared_directory();
     let own_data = directory.path().join("own-data");
     fs::create_dir(&own_data).unwrap();
     fs::write(own_data.join("a"), "own").unwrap();
@@ -186,7 +186,7 @@ async fn a_removed_directory_denies_only_what_it_granted() {
     host.value("change", remove("unlink", "/out/in/a")).await;
     host.value("change", remove("rmdir", "/out/in")).await;
     let works = async |host: &TestHost| {
-        let reason = denied(host, "read", json!({"path": "/in/a"})).await;
+        let reason = denial_reason(host, "read", json!({"path": "/in/a"})).await;
         assert!(
             reason.contains("line ") && reason.contains("cannot be enforced"),
             "{reason}"
@@ -200,7 +200,7 @@ async fn a_removed_directory_denies_only_what_it_granted() {
     works(&host).await;
     // A directory that no plugin can replace applies again when it exists again.
     fs::remove_dir_all(&own_data).unwrap();
-    let reason = denied(&host, "read", json!({"path": "/own/a"})).await;
+    let reason = denial_reason(&host, "read", json!({"path": "/own/a"})).await;
     assert!(
         reason.contains("own-data") && reason.contains("cannot be enforced"),
         "{reason}"
@@ -216,8 +216,8 @@ async fn explain_knows_used_grants_missing_directories_and_nested_rules() {
     let within = r#"{ host = "{dir}/data/in", guest = "/out/in" }"#;
     let missing = r#"{ host = "{dir}/nowhere", guest = "/nowhere" }"#;
     let host = Setup::new()
-        .grant(&files(&[OUTER, within, missing]))
-        .directory(prepared())
+        .grant(&files_grant(&[OUTER, within, missing]))
+        .directory(prepared_directory())
         .start()
         .await;
     let decide = async |host: &TestHost, path: &'static str, mode| {
@@ -236,15 +236,15 @@ async fn explain_knows_used_grants_missing_directories_and_nested_rules() {
         .await;
     let reads = decide(&host, "/nowhere/a", AccessMode::Read).await;
     assert!(matches!(reads, Decision::Denied(Denial::Unenforceable(_))), "{reads:?}");
-    denied(&host, "read", json!({"path": "/nowhere/a"})).await;
+    denial_reason(&host, "read", json!({"path": "/nowhere/a"})).await;
     // Removed while the host runs.
-    host.regrant(&files(&[INNER]));
+    host.regrant(&files_grant(&[INNER]));
     assert!(decide(&host, "/in/a", AccessMode::Read).await.is_allowed());
     fs::remove_dir_all(host.data().join("in")).unwrap();
     let reads = decide(&host, "/in/a", AccessMode::Read).await;
     assert!(matches!(reads, Decision::Denied(Denial::Unenforceable(_))), "{reads:?}");
     // Used up by another process.
-    let once = format!("scope = \"once\"\n{}", files(&[OUTER]));
+    let once = format!("scope = \"once\"\n{}", files_grant(&[OUTER]));
     host.regrant(&once);
     assert!(decide(&host, "/out/a", AccessMode::Read).await.is_allowed());
     let grants = GrantsFile::new(host.grants_file()).read().unwrap();
@@ -256,7 +256,7 @@ async fn explain_knows_used_grants_missing_directories_and_nested_rules() {
     fs::write(host.grants_file().with_extension("toml.used"), used).unwrap();
     let reads = decide(&host, "/out/a", AccessMode::Read).await;
     assert_eq!(reads, Decision::Denied(Denial::NoGrant(NoGrantReason::UsedUp)));
-    denied(&host, "entries", json!({"path": "/out"})).await;
+    denial_reason(&host, "entries", json!({"path": "/out"})).await;
 }
 
 // attack: L10
@@ -282,7 +282,7 @@ async fn a_directory_with_plugins_is_granted_for_reading_only() {
     let readable = probe(&host).check_grant(&read_rules(plugins, AccessMode::Read)).await;
     readable.unwrap();
     let writable = format!("{{ host = {plugins:?}, guest = \"/plugins\", access = \"read-write\" }}");
-    let host = Setup::new().grant(&files(&[&writable])).start().await;
-    let reason = denied(&host, "write", json!({"path": "/plugins/probe.wasm", "text": "x"})).await;
+    let host = Setup::new().grant(&files_grant(&[&writable])).start().await;
+    let reason = denial_reason(&host, "write", json!({"path": "/plugins/probe.wasm", "text": "x"})).await;
     assert!(reason.contains("for reading only"), "{reason}");
 }

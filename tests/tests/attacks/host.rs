@@ -35,25 +35,29 @@ static GUESTS3: OnceCell<PathBuf> = OnceCell::const_new();
 
 /// Returns the directory with the built guests.
 pub(crate) async fn guests() -> &'static Path {
-    GUESTS.get_or_init(|| built("guests", &NAMES)).await
+    GUESTS.get_or_init(|| build_guests("guests", &NAMES)).await
 }
 
 /// Returns the directory with the guest of WASI 0.3.
 pub(crate) async fn guests3() -> &'static Path {
-    GUESTS3.get_or_init(|| built("guests3", &["river"])).await
+    GUESTS3.get_or_init(|| build_guests("guests3", &["river"])).await
 }
 
 /// Returns the directory with the guests of the contracts of other hosts.
 pub(crate) async fn contract_guests() -> &'static Path {
-    CONTRACT_GUESTS.get_or_init(|| built("contracts", &CONTRACTS)).await
+    CONTRACT_GUESTS
+        .get_or_init(|| build_guests("contracts", &CONTRACTS))
+        .await
 }
 
 /// Returns the directory with the guest of a contract that uses WASI 0.3.
 pub(crate) async fn contract_guests3() -> &'static Path {
-    CONTRACT_GUESTS3.get_or_init(|| built("contracts3", &CONTRACTS3)).await
+    CONTRACT_GUESTS3
+        .get_or_init(|| build_guests("contracts3", &CONTRACTS3))
+        .await
 }
 
-async fn built(directory: &str, names: &[&str]) -> PathBuf {
+async fn build_guests(directory: &str, names: &[&str]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust");
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(directory);
     for name in names {
@@ -96,13 +100,13 @@ impl Setup {
 
     /// Adds the lines of a grant for every guest and every digest. `{dir}` stands for the test's directory.
     pub(crate) fn grant(self, lines: &str) -> Self {
-        self.file(&to_all(lines))
+        self.file(&grants_to_all(lines))
     }
 
     /// Adds the lines of a grant for some guests only.
     pub(crate) fn grant_to(mut self, guests: &[&str], lines: &str) -> Self {
         let text = self.grants.take().unwrap_or_else(|| "version = 1\n".to_owned());
-        let grants: String = guests.iter().map(|guest| to(guest, lines)).collect();
+        let grants: String = guests.iter().map(|guest| grant_text(guest, lines)).collect();
         self.file(&format!("{text}{grants}"))
     }
 
@@ -177,7 +181,7 @@ impl Setup {
             ));
         if let Some(grants) = &self.grants {
             let file = grants_file(&directory);
-            std::fs::write(&file, filled(grants, directory.path())).unwrap();
+            std::fs::write(&file, with_directory(grants, directory.path())).unwrap();
             builder = builder.grants(file);
         }
         if !self.secrets.is_empty() {
@@ -219,13 +223,13 @@ impl Setup {
     }
 }
 
-fn to(guest: &str, lines: &str) -> String {
+fn grant_text(guest: &str, lines: &str) -> String {
     format!("[[grant]]\nplugin = \"{guest}\"\nany-version = true\n{lines}\n")
 }
 
-fn to_all(lines: &str) -> String {
+fn grants_to_all(lines: &str) -> String {
     let guests = NAMES.iter().chain(&["river"]).chain(&CONTRACTS).chain(&CONTRACTS3);
-    let grants: String = guests.map(|guest| to(guest, lines)).collect();
+    let grants: String = guests.map(|guest| grant_text(guest, lines)).collect();
     format!("version = 1\n{grants}")
 }
 
@@ -233,7 +237,7 @@ fn grants_file(directory: &TempDir) -> PathBuf {
     directory.path().join("own/grants.toml")
 }
 
-fn filled(text: &str, directory: &Path) -> String {
+fn with_directory(text: &str, directory: &Path) -> String {
     text.replace("{dir}", directory.to_str().unwrap())
 }
 
@@ -249,9 +253,9 @@ impl TestHost {
 
     /// Changes the grants file of the running host, as an editor does.
     pub(crate) fn regrant(&self, lines: &str) {
-        let text = to_all(lines);
+        let text = grants_to_all(lines);
         let new_file = self.directory.path().join("own/grants.new");
-        std::fs::write(&new_file, filled(&text, self.directory.path())).unwrap();
+        std::fs::write(&new_file, with_directory(&text, self.directory.path())).unwrap();
         std::fs::rename(new_file, self.grants_file()).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Hostile guests against the grants: each refusal is tested next to its permission, with the same bytes.
+//! Hostile guests and the grants. Each refusal is tested next to its permission, with the same component.
 #![allow(
     clippy::expect_used,
     clippy::panic,

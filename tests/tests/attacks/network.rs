@@ -1,4 +1,4 @@
-//! The network gate.
+//! HTTP requests and sockets of guests, with and without grants.
 
 use serde_json::{Value, json};
 use toolwit::ErrorKind;
@@ -197,7 +197,7 @@ async fn redirects_are_not_followed() {
             .value("fetch", request(&format!("api.example.com:{}", outer.port)))
             .await;
         assert_eq!(reply["status"], 302);
-        // The guest may follow the redirect itself, and the gate checks that request again.
+        // The guest may follow the redirect itself. Then the grants decide about that request too.
         host.denial("fetch", request(&format!("127.0.0.1:{}", inner.port)))
             .await;
     }

@@ -1,4 +1,4 @@
-//! Compares `explain` with the gates: its decision must match the outcome of a guest's attempt.
+//! Compares `explain` with enforcement: its decision must match the outcome of a guest's attempt.
 
 use std::fs;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Choices {
         (self.0 >> 33) % end
     }
 
-    fn one<'a>(&mut self, options: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, options: &[&'a str]) -> &'a str {
         options[usize::try_from(self.below(options.len() as u64)).unwrap()]
     }
 }
@@ -42,7 +42,7 @@ impl Choices {
 fn random_grant(choices: &mut Choices, case: u64) -> String {
     let mut lines = vec![format!(
         "scope = \"{}\"\nissued = {case}",
-        choices.one(&["always", "always", "session", "once"])
+        choices.pick(&["always", "always", "session", "once"])
     )];
     let mut directories = Vec::new();
     // Among them a directory inside another, at the same path for the guest, and one that does not exist.
@@ -51,8 +51,8 @@ fn random_grant(choices: &mut Choices, case: u64) -> String {
         (&["deep", "data/in", "missing"], "/data/in"),
         (&["out", "data/in", "missing"], "/out"),
     ] {
-        let host = choices.one(hosts);
-        let access = choices.one(&["", "read", "read-write"]);
+        let host = choices.pick(hosts);
+        let access = choices.pick(&["", "read", "read-write"]);
         if !access.is_empty() {
             directories.push(format!(
                 "{{ host = \"{{dir}}/{host}\", guest = \"{guest}\", access = \"{access}\" }}"
@@ -89,7 +89,7 @@ fn random_grant(choices: &mut Choices, case: u64) -> String {
             "secrets = [{ name = \"gone\", expose = true, variable = \"KEY\" }]",
         ],
     ] {
-        lines.push(choices.one(options).to_owned());
+        lines.push(choices.pick(options).to_owned());
     }
     lines.join("\n")
 }
@@ -121,7 +121,7 @@ fn attempt(
     }
 }
 
-fn leak(text: String) -> &'static str {
+fn leaked(text: String) -> &'static str {
     text.leak()
 }
 
@@ -131,20 +131,20 @@ fn has_name(pairs: &Value, name: &str) -> bool {
 }
 
 fn random_attempt(choices: &mut Choices) -> Attempt {
-    let directory = choices.one(&["/data", "/data/in", "/out", "/other"]);
+    let directory = choices.pick(&["/data", "/data/in", "/out", "/other"]);
     match choices.below(13) {
         0 => {
-            let path = leak(format!("{directory}/a"));
+            let path = leaked(format!("{directory}/a"));
             let request = AccessRequest::File(path, AccessMode::Read);
             attempt("probe", request, "read", json!({"path": path}), |_| true)
         }
         1 => {
-            let path = leak(format!("{directory}/written"));
+            let path = leaked(format!("{directory}/written"));
             let request = AccessRequest::File(path, AccessMode::ReadWrite);
             attempt("probe", request, "write", json!({"path": path, "text": "x"}), |_| true)
         }
         2 => {
-            let name = leak(choices.one(&["A", "PATH", "TOOLWIT_UNSET", "HOME"]).to_owned());
+            let name = leaked(choices.pick(&["A", "PATH", "TOOLWIT_UNSET", "HOME"]).to_owned());
             let is_visible = move |pairs: &Value| has_name(pairs, name);
             attempt(
                 "probe",
@@ -155,7 +155,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             )
         }
         3 => {
-            let key = leak(choices.one(&["colour", "size", "shape"]).to_owned());
+            let key = leaked(choices.pick(&["colour", "size", "shape"]).to_owned());
             attempt(
                 "keeper",
                 AccessRequest::Setting(key),
@@ -173,7 +173,7 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             attempt("courier", AccessRequest::Tool(BURN), "relay", arguments, |_| true)
         }
         6 => {
-            let key = leak(choices.one(&["tenant", "token"]).to_owned());
+            let key = leaked(choices.pick(&["tenant", "token"]).to_owned());
             let arguments = json!({"key": key});
             attempt(
                 "courier",
@@ -207,8 +207,8 @@ fn random_attempt(choices: &mut Choices) -> Attempt {
             |pairs| has_name(pairs, "KEY"),
         ),
         _ => {
-            let port = choices.one(&["1", "2"]);
-            let method = leak(choices.one(&["GET", "POST"]).to_owned());
+            let port = choices.pick(&["1", "2"]);
+            let method = leaked(choices.pick(&["GET", "POST"]).to_owned());
             let authority = format!("127.0.0.1:{port}");
             let target = RequestTarget::new(method, "http", &authority, "/").unwrap();
             let arguments = json!({
@@ -239,7 +239,7 @@ async fn explain(host: &TestHost, attempt: &Attempt) -> Explanation {
 }
 
 /// Attempts an access in a new conversation. Returns whether it was granted.
-async fn try_access(host: &TestHost, attempt: &Attempt, explanation: &Explanation) -> bool {
+async fn is_granted(host: &TestHost, attempt: &Attempt, explanation: &Explanation) -> bool {
     let tools = host.another_conversation();
     match host.call_in(&tools, attempt.tool, attempt.arguments.clone()).await {
         Ok(result) => {
@@ -288,7 +288,7 @@ async fn explain_matches_enforcement() {
         for _ in 0..ACCESSES_PER_CASE {
             let attempt = random_attempt(&mut choices);
             let explanation = explain(&host, &attempt).await;
-            let has_access = try_access(&host, &attempt, &explanation).await;
+            let has_access = is_granted(&host, &attempt, &explanation).await;
             assert_eq!(
                 explanation.decision.is_allowed(),
                 has_access,

@@ -27,7 +27,7 @@ impl HeldServer {
         format!("127.0.0.1:{}", self.server.port)
     }
 
-    fn http(&self) -> String {
+    fn http_grant(&self) -> String {
         format!(
             "http = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
             self.server.port
@@ -35,7 +35,7 @@ impl HeldServer {
     }
 
     /// Calls a tool whose first request waits here, changes the grants meanwhile, then releases all requests.
-    async fn change_during(&self, host: &TestHost, lines: &str, tool: &str, arguments: Value) -> Value {
+    async fn call_while_changing(&self, host: &TestHost, lines: &str, tool: &str, arguments: Value) -> Value {
         let change = async {
             while self.server.requests().is_empty() {
                 tokio::task::yield_now().await;
@@ -52,9 +52,11 @@ impl HeldServer {
 #[tokio::test]
 async fn running_call_keeps_a_revoked_grant_and_the_next_call_does_not() {
     let held = HeldServer::start().await;
-    let host = Setup::new().grant(&held.http()).start().await;
+    let host = Setup::new().grant(&held.http_grant()).start().await;
     let three_requests = json!({"authority": held.authority(), "times": 3});
-    let answered = held.change_during(&host, "", "hammer", three_requests.clone()).await;
+    let answered = held
+        .call_while_changing(&host, "", "hammer", three_requests.clone())
+        .await;
     assert_eq!(answered, 3, "the requests after the revocation belong to the same call");
     assert_eq!(host.value("hammer", three_requests).await, 0);
     assert_eq!(held.server.connections(), 3);
@@ -64,11 +66,11 @@ async fn running_call_keeps_a_revoked_grant_and_the_next_call_does_not() {
 #[tokio::test]
 async fn grant_added_during_a_call_applies_to_the_next_one() {
     let held = HeldServer::start().await;
-    let host = conversation(Setup::new().grant(&held.http())).await;
-    let extended_grants = format!("{}\n{}", held.http(), may_call(&[BURN]));
+    let host = conversation(Setup::new().grant(&held.http_grant())).await;
+    let extended_grants = format!("{}\n{}", held.http_grant(), may_call(&[BURN]));
     let both = json!({"authority": held.authority(), "tool": BURN, "arguments": "{\"rounds\": 1}", "times": 1});
     let results = held
-        .change_during(&host, &extended_grants, "fetch_and_relay", both.clone())
+        .call_while_changing(&host, &extended_grants, "fetch_and_relay", both.clone())
         .await;
     assert_eq!(results[0], "200");
     assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
@@ -81,10 +83,10 @@ async fn grant_added_during_a_call_applies_to_the_next_one() {
 async fn nested_call_that_starts_after_a_revocation_lacks_the_grant() {
     let held = HeldServer::start().await;
     let calls = may_call(&[FETCH]);
-    let host = conversation(Setup::new().grant(&format!("{calls}\n{}", held.http()))).await;
+    let host = conversation(Setup::new().grant(&format!("{calls}\n{}", held.http_grant()))).await;
     let fetch = json!({"method": "GET", "scheme": "http", "authority": held.authority(), "path": "/", "headers": [], "body": ""});
     let both = json!({"authority": held.authority(), "tool": FETCH, "arguments": fetch.to_string(), "times": 1});
-    let results = held.change_during(&host, &calls, "fetch_and_relay", both).await;
+    let results = held.call_while_changing(&host, &calls, "fetch_and_relay", both).await;
     assert_eq!(results[0], "200", "the outer call keeps its grant");
     assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
     assert_eq!(held.server.connections(), 1);

@@ -142,7 +142,7 @@ async fn guest_cannot_ask_for_a_response_that_hides_a_secret() {
         let host = granting(server.port).roots(&trusted.pem).start().await;
         let failed = host.failure("fetch", request("https", server.port)).await;
         assert!(failed.to_lowercase().contains("coding"), "{failed}");
-        // A host without a secret may send what it likes.
+        // If no secret is sent to a server, its response may be encoded, and the guest may request a range.
         let server = Server::start(Answer::Fixed(answer.into())).await;
         let lines = format!(
             "http = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",

@@ -167,7 +167,7 @@ async fn streams_are_limited_in_size_time_and_number() {
 
 // attack: Q3
 #[tokio::test]
-async fn the_memory_of_streams_counts() {
+async fn memory_of_streams_counts_for_the_limit_of_host_memory() {
     let limits = LimitOverrides::default().with_host_memory_bytes_max(32 << 20);
     let host = Setup::new().wasi3().limits(limits).start().await;
     assert_eq!(host.value("brood", json!({"streams": 100})).await, 100);
@@ -325,7 +325,7 @@ async fn unread_directories_hold_no_threads_of_the_host() {
 
 // attack: C9, attack: C10, attack: Q4
 #[tokio::test]
-async fn requests_pass_the_gate() {
+async fn requests_are_checked_against_the_grant() {
     let server = Server::start(Answer::text("reached")).await;
     let authority = format!("127.0.0.1:{}", server.port);
     let denied = Setup::new().wasi3().start().await;

@@ -20,7 +20,7 @@ async fn scan(directory: &Path) -> Registry {
 }
 
 /// Returns the reason why the package with this name is broken; `None` if it is ready.
-fn reason(registry: &Registry, name: &str) -> Option<Error> {
+fn broken_reason(registry: &Registry, name: &str) -> Option<Error> {
     let package = registry.packages().iter().find(|package| package.name == name);
     package
         .unwrap_or_else(|| panic!("there is no package `{name}`"))
@@ -53,9 +53,9 @@ async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
     fs::write(at("backup.wasm~"), b"").unwrap();
 
     let registry = scan(directory.path()).await;
-    assert!(reason(&registry, "good").is_none());
+    assert!(broken_reason(&registry, "good").is_none());
     assert!(
-        reason(&registry, "link-in").is_none(),
+        broken_reason(&registry, "link-in").is_none(),
         "a link within the directory is fine"
     );
     for (name, kind, expected) in [
@@ -69,7 +69,7 @@ async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
         ("dangling", ErrorKind::Io, "could not be read"),
         ("odd-\u{fffd}.wasm", ErrorKind::Configuration, "not valid Unicode"),
     ] {
-        let error = reason(&registry, name).unwrap_or_else(|| panic!("`{name}` is ready"));
+        let error = broken_reason(&registry, name).unwrap_or_else(|| panic!("`{name}` is ready"));
         assert_eq!(error.kind, kind, "{name}: {error:#?}");
         assert!(error.message.contains(expected), "{name}: {error}");
         assert!(!error.message.contains('\n'), "{name}: {error}");
@@ -89,7 +89,7 @@ async fn a_pipe_in_the_directory_does_not_block_the_host() {
     }
     let registry = scan(directory.path()).await;
     assert!(
-        reason(&registry, "pipe")
+        broken_reason(&registry, "pipe")
             .unwrap()
             .message
             .contains("not a regular file")

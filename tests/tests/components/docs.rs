@@ -4,7 +4,7 @@ use super::*;
 use toolwit::sandbox::{AdjacentWit, WIT_SECTION, component_wit};
 use wasm_encoder::{ComponentSection, CustomSection};
 
-fn with_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
+fn with_wit_section(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
     let section = CustomSection {
         name: WIT_SECTION.into(),
         data: data.into(),
@@ -30,7 +30,7 @@ fn a_component_with_an_invalid_wit_section_loads() {
         component_of("(component)"),
         component_of("(module)"),
     ] {
-        let bytes = with_section(component.clone(), &data);
+        let bytes = with_wit_section(component.clone(), &data);
         let inspection = inspect(&bytes).unwrap();
         assert_eq!(inspection.tools.len(), plain.tools.len());
         assert_eq!(inspection.tools[0].description, plain.tools[0].description);

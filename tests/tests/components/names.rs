@@ -9,7 +9,7 @@ use toolwit::tool::ToolName;
 use toolwit_tests::{Conversation, Guests};
 
 /// Returns a component that exports `answer` from several interfaces, each of which returns another number.
-fn interfaces(names: &[&str]) -> String {
+fn component_with_interfaces(names: &[&str]) -> String {
     let mut text = String::from("(component");
     for (at, name) in names.iter().enumerate() {
         write!(
@@ -29,7 +29,7 @@ fn interfaces(names: &[&str]) -> String {
 // attack: A10, attack: A12
 #[tokio::test]
 async fn two_versions_of_an_interface_have_separate_tools() {
-    let text = interfaces(&["a:b/calc@1.0.0", "a:b/calc@2.0.0", "a:b/calc@1.0.1", "c:d/calc@1.0.0"]);
+    let text = component_with_interfaces(&["a:b/calc@1.0.0", "a:b/calc@2.0.0", "a:b/calc@1.0.1", "c:d/calc@1.0.0"]);
     let plugin = Guests::new().text("calc", &text).await.unwrap();
     let mut conversation = Conversation::over(&[&plugin]);
     let names = conversation.names();
@@ -51,7 +51,7 @@ async fn two_versions_of_an_interface_have_separate_tools() {
 #[tokio::test]
 async fn two_plugins_with_one_function_can_both_be_called() {
     let guests = Guests::new();
-    let text = interfaces(&["a:b/calc@1.0.0"]);
+    let text = component_with_interfaces(&["a:b/calc@1.0.0"]);
     let (first, second) = (
         guests.text("first", &text).await.unwrap(),
         guests.text("second", &text).await.unwrap(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 /// Returns a component with a chain of types, each of which contains the previous one, and a function that takes the last.
-fn chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
+fn type_chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
     let mut text = format!("(component (type $t0 {first})");
     for at in 1..=len {
         write!(text, "(type $t{at} {})", next(at - 1)).unwrap();
@@ -31,17 +31,21 @@ fn chain(first: &str, next: impl Fn(usize) -> String, len: usize) -> String {
 fn deep_and_wide_types_are_refused_in_bounded_time() {
     let started = Instant::now();
     // Deeper than the component model allows: the component is invalid.
-    refusal(&component_of(&chain(
+    refusal(&component_of(&type_chain(
         "u32",
         |before| format!("(list $t{before})"),
         1_000,
     )));
     // Deeper than a model can follow: the function is skipped.
-    let deep = inspect_text(&chain("u32", |before| format!("(list $t{before})"), 80));
+    let deep = inspect_text(&type_chain("u32", |before| format!("(list $t{before})"), 80));
     assert!(deep.tools.is_empty());
     assert_eq!(deep.skipped[0].reason, "its types nest deeper than 64");
-    // Each type has twice as many parts as the previous one: 2^15 parts in a few bytes.
-    let wide = inspect_text(&chain("u32", |before| format!("(tuple $t{before} $t{before})"), 15));
+    // Each type contains the previous one twice: 2^15 types in a few bytes, when expanded.
+    let wide = inspect_text(&type_chain(
+        "u32",
+        |before| format!("(tuple $t{before} $t{before})"),
+        15,
+    ));
     assert_eq!(wide.skipped[0].reason, "its types have more than 4096 parts");
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }

@@ -6,7 +6,7 @@ use toolwit::{ErrorKind, Tool, ToolContext};
 use toolwit_tests::Guests;
 
 /// A component that imports an interface with one function.
-fn importing(interface: &str) -> String {
+fn component_importing(interface: &str) -> String {
     format!(r#"(component (import "{interface}" (instance (export "progress" (func (param "text" string))))))"#)
 }
 
@@ -35,7 +35,7 @@ async fn component_of_the_first_version_works() {
 async fn component_of_a_later_version_is_refused_with_both_versions_and_the_fix() {
     let guests = Guests::new();
     for later in ["0.1.9", "0.2.0", "1.0.0"] {
-        let text = importing(&format!("toolwit:plugin/output@{later}"));
+        let text = component_importing(&format!("toolwit:plugin/output@{later}"));
         let error = guests.text("later", &text).await.err().unwrap();
         assert_eq!(error.kind, ErrorKind::UnknownImport);
         assert!(
@@ -107,7 +107,7 @@ async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {
         "wasi:clocks/timezone@0.3.0",
         "wasi:random/random@0.3.0-rc-2026-01-01",
     ] {
-        let error = guests.text("never", &importing(never)).await.err().unwrap();
+        let error = guests.text("never", &component_importing(never)).await.err().unwrap();
         assert!(error.message.contains(&format!("`{never}`")), "{error}");
     }
 }

@@ -21,7 +21,7 @@ fn dependencies(package: &str, arguments: &[&str]) -> BTreeSet<String> {
 }
 
 /// Returns the crates with one of these names, or with one of them as the first part.
-fn found(dependencies: &BTreeSet<String>, names: &[&str]) -> Vec<String> {
+fn crates_among(dependencies: &BTreeSet<String>, names: &[&str]) -> Vec<String> {
     let is_one = |krate: &&String| {
         names
             .iter()
@@ -49,9 +49,9 @@ fn the_loop_does_not_know_webassembly() {
     for package in ["toolwit-core", "toolwit-agent"] {
         let dependencies = dependencies(package, &[]);
         assert!(dependencies.contains("tokio"), "{package}: {dependencies:?}");
-        assert_eq!(found(&dependencies, WEBASSEMBLY), [""; 0], "{package}");
-        assert_eq!(found(&dependencies, NETWORK_AND_STORE), [""; 0], "{package}");
-        assert_eq!(found(&dependencies, &["clap"]), [""; 0], "{package}");
+        assert_eq!(crates_among(&dependencies, WEBASSEMBLY), [""; 0], "{package}");
+        assert_eq!(crates_among(&dependencies, NETWORK_AND_STORE), [""; 0], "{package}");
+        assert_eq!(crates_among(&dependencies, &["clap"]), [""; 0], "{package}");
     }
 }
 
@@ -59,9 +59,9 @@ fn the_loop_does_not_know_webassembly() {
 fn the_sandbox_alone_has_no_http_client_and_no_database() {
     let dependencies = dependencies("toolwit-sandbox", &[]);
     assert!(dependencies.contains("wasmtime"));
-    assert_eq!(found(&dependencies, NETWORK_AND_STORE), [""; 0]);
+    assert_eq!(crates_among(&dependencies, NETWORK_AND_STORE), [""; 0]);
     assert_eq!(
-        found(&dependencies, &["toolwit-agent", "toolwit-registry", "clap"]),
+        crates_among(&dependencies, &["toolwit-agent", "toolwit-registry", "clap"]),
         [""; 0]
     );
 }
@@ -70,7 +70,7 @@ fn the_sandbox_alone_has_no_http_client_and_no_database() {
 fn only_the_command_parses_arguments() {
     let dependencies = dependencies("toolwit", &["--all-features"]);
     assert!(dependencies.contains("reqwest") && dependencies.contains("rusqlite"));
-    assert_eq!(found(&dependencies, &["clap", "indicatif"]), [""; 0]);
+    assert_eq!(crates_among(&dependencies, &["clap", "indicatif"]), [""; 0]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn expected_row(limit: &Limit) -> String {
 }
 
 /// Returns the headings and rows of all tables of limits on a page. The last column of each row is left out: it explains.
-fn listed(page: &str) -> Vec<String> {
+fn documented_lines(page: &str) -> Vec<String> {
     let section = page.split(HEADING).nth(1).unwrap_or_default();
     let section = section.split("\n## ").next().unwrap_or_default();
     let lines = section.lines().filter_map(|line| {
@@ -37,7 +37,7 @@ fn listed(page: &str) -> Vec<String> {
     lines.collect()
 }
 
-fn expected() -> Vec<String> {
+fn expected_lines() -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut group = None;
     for limit in all_limits() {
@@ -53,7 +53,7 @@ fn expected() -> Vec<String> {
 fn security_lists_every_limit_with_its_default_and_its_setting() {
     let files = read_below("");
     let page = files.iter().find(|file| file.path.ends_with("SECURITY.md"));
-    let (listed, expected) = (listed(&page.expect("the page exists").text), expected());
+    let (listed, expected) = (documented_lines(&page.expect("the page exists").text), expected_lines());
     let wrong = listed
         .iter()
         .filter(|row| !expected.contains(row))
@@ -101,8 +101,8 @@ fn a_limit_that_several_files_use_is_in_the_table() {
 #[test]
 fn a_row_of_another_default_and_a_constant_elsewhere_are_found() {
     let page = "## Limits\n\n### Calls\n\n| `fuel_max` | fuel | 1 | fixed | a trap |\n\n## Else\n\n| `x` | | | | |\n";
-    assert_eq!(listed(page), ["Calls", "| `fuel_max` | fuel | 1 | fixed |"]);
-    assert!(!expected().contains(&listed(page)[1]));
+    assert_eq!(documented_lines(page), ["Calls", "| `fuel_max` | fuel | 1 | fixed |"]);
+    assert!(!expected_lines().contains(&documented_lines(page)[1]));
     let source = "pub(crate) const NAMES_MAX: usize = 4;\nconst CHARS_MAX: usize = 4;\npub const TICK: u64 = 1;\n";
     assert_eq!(
         shared_limits(&TextFile::made_up("host/x/src/a.rs", source)),

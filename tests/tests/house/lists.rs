@@ -43,7 +43,7 @@ impl List {
 
     /// Returns the gaps and repetitions of the ids: each must follow its predecessor, such as `A2` on `A1`, or `B1` on
     /// the last A.
-    fn gaps(&self) -> Vec<String> {
+    fn gaps_and_repetitions(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let (mut group, mut last) = ("", 0);
         for id in &self.ids {
@@ -96,7 +96,7 @@ impl List {
     }
 
     /// Returns a complaint for each citation of a line that does not exist.
-    fn unknown(&self, citations: &[Citation]) -> Vec<String> {
+    fn unknown_citations(&self, citations: &[Citation]) -> Vec<String> {
         let is_unknown = |citation: &&Citation| !self.ids.contains(&citation.id);
         let complaint = |citation: &Citation| {
             format!(
@@ -141,8 +141,8 @@ fn ids_are_unique_and_without_gaps() {
         (148, 174),
         "a line was added or lost"
     );
-    assert_eq!(acceptance.gaps(), [""; 0]);
-    assert_eq!(attacks.gaps(), [""; 0]);
+    assert_eq!(acceptance.gaps_and_repetitions(), [""; 0]);
+    assert_eq!(attacks.gaps_and_repetitions(), [""; 0]);
 }
 
 #[test]
@@ -157,21 +157,29 @@ fn every_citation_names_a_line() {
     for list in lists() {
         let citations: Vec<Citation> = sources.iter().flat_map(|file| list.citations(file)).collect();
         println!("{}", list.coverage(&citations));
-        complaints.extend(list.unknown(&citations));
+        complaints.extend(list.unknown_citations(&citations));
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
 #[test]
 fn gaps_repetitions_and_misplaced_groups_are_found() {
-    assert_eq!(List::acceptance("1. one\n2. two\n4. four\n4. four\n").gaps().len(), 2);
+    assert_eq!(
+        List::acceptance("1. one\n2. two\n4. four\n4. four\n")
+            .gaps_and_repetitions()
+            .len(),
+        2
+    );
     assert_eq!(
         List::attacks("- A1: x → y\n- A3: x → y\n- B1: x → y\n- A2: x → y\n")
-            .gaps()
+            .gaps_and_repetitions()
             .len(),
         3
     );
-    assert_eq!(List::attacks("- A: x → y\n").gaps(), ["`A` is not a valid id"]);
+    assert_eq!(
+        List::attacks("- A: x → y\n").gaps_and_repetitions(),
+        ["`A` is not a valid id"]
+    );
 }
 
 #[test]
@@ -181,7 +189,7 @@ fn a_citation_of_a_missing_line_is_reported_with_its_position() {
                   let x = 1;\n/// accept: 8, attack: A2\n// Prose, attack: A3.\n";
     let citations = list.citations(&TextFile::made_up("host/src/made_up.rs", source));
     assert_eq!(
-        list.unknown(&citations),
+        list.unknown_citations(&citations),
         [
             "host/src/made_up.rs:1: `A7` is not a line to attack",
             "host/src/made_up.rs:3: `` is not a line to attack"

@@ -1,5 +1,5 @@
-//! Modules: the top-level modules of each crate, and the folders inside a module. Between crates Cargo enforces the direction of imports; between the modules of a
-//! crate these tests do.
+//! Imports have one direction between the top-level modules of each crate, and between the folders inside a module. These
+//! tests enforce it. Between crates, Cargo does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Component;
@@ -26,17 +26,17 @@ fn crates() -> BTreeMap<String, Vec<TextFile>> {
     crates
 }
 
-/// The modules of a crate whose children are modules: the root, and every folder that has folders.
-fn levels(files: &[TextFile]) -> BTreeSet<Vec<String>> {
-    let mut levels = BTreeSet::from([Vec::new()]);
+/// Returns the modules of a crate whose children are checked: the root, and every folder that has folders.
+fn parent_modules(files: &[TextFile]) -> BTreeSet<Vec<String>> {
+    let mut parents = BTreeSet::from([Vec::new()]);
     for file in files {
         let modules = modules(file);
-        levels.extend((1..modules.len().saturating_sub(1)).map(|depth| modules[..depth].to_vec()));
+        parents.extend((1..modules.len().saturating_sub(1)).map(|depth| modules[..depth].to_vec()));
     }
-    levels
+    parents
 }
 
-/// The path of a source file below `src`, the file included, without its extension.
+/// Returns the path of a source file below `src` as module names: its folders, and its name without the extension.
 fn modules(file: &TextFile) -> Vec<String> {
     let parts = file
         .path
@@ -46,8 +46,9 @@ fn modules(file: &TextFile) -> Vec<String> {
     parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()
 }
 
-/// The module of a source file below a module. `None` for the module itself, which names every module, for unit tests, and for
-/// files elsewhere. At the root each file is a module of its own; below it only folders are.
+/// Returns the child of the module `level` to which a source file belongs. `None` for the file of the module itself, which
+/// imports from every child, for unit tests, and for files outside of the module. At the root of a crate, each file is a
+/// child; below, only folders are.
 fn module_of(file: &TextFile, level: &[String]) -> Option<String> {
     let modules = modules(file);
     let below = modules.strip_prefix(level)?;
@@ -57,7 +58,7 @@ fn module_of(file: &TextFile, level: &[String]) -> Option<String> {
     (!is_test && is_checked_module).then(|| module.clone())
 }
 
-/// Reads which module of a module imports from which. Inline `mod tests` are left out.
+/// Returns which children of the module `level` import from which. Inline `mod tests` are left out.
 fn imports(files: &[TextFile], level: &[String]) -> Imports {
     let modules: BTreeSet<String> = files.iter().filter_map(|file| module_of(file, level)).collect();
     let from_root: String = ["crate"]
@@ -73,7 +74,7 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for target in paths_below(code, &from_root)
             .into_iter()
-            .chain(paths_below(code, &way_up(file, level)))
+            .chain(paths_below(code, &path_to_ancestor(file, level)))
         {
             if target != module && modules.contains(&target) {
                 imports.entry(module.clone()).or_default().insert(target);
@@ -84,7 +85,7 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
 }
 
 /// Returns the path from a file to a module above it: `super::`, once for each level.
-fn way_up(file: &TextFile, level: &[String]) -> String {
+fn path_to_ancestor(file: &TextFile, level: &[String]) -> String {
     let levels = modules(file).len() - level.len();
     let is_module_root = file.path.ends_with("mod.rs");
     "super::".repeat(levels - usize::from(is_module_root))
@@ -159,7 +160,7 @@ fn modules_of_a_crate_import_in_one_direction() {
     assert!(crates.len() >= 9, "the sources of the crates were not found");
     let mut cycles = Vec::new();
     for (name, files) in &crates {
-        for level in levels(files) {
+        for level in parent_modules(files) {
             if let Some(modules) = cycle(&imports(files, &level)) {
                 cycles.push(format!("{name}/{}: {}", level.join("/"), modules.join(" -> ")));
             }
@@ -169,7 +170,7 @@ fn modules_of_a_crate_import_in_one_direction() {
 }
 
 #[test]
-fn a_cycle_is_found_through_groups_and_other_rooms() {
+fn a_cycle_is_found_through_groups_and_other_modules() {
     let file = |path: &str, text: &str| TextFile::made_up(&format!("host/x/src/{path}"), text);
     let straight = [
         file("a.rs", "use crate::{b::{C, crate_x}, Error};\n// use crate::d;\n"),
@@ -195,6 +196,6 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
         file("a/c/x.rs", "use super::super::b::Y;"),
     ];
     assert_eq!(cycle(&imports(&deep, &[])), None);
-    assert_eq!(levels(&deep), BTreeSet::from([vec![], vec!["a".to_owned()]]));
+    assert_eq!(parent_modules(&deep), BTreeSet::from([vec![], vec!["a".to_owned()]]));
     assert_eq!(cycle(&imports(&deep, &["a".to_owned()])).unwrap(), ["b", "c", "b"]);
 }

@@ -27,7 +27,7 @@ struct Setter<'s> {
 }
 
 /// Returns the type of an `impl` block without a trait.
-fn owner(line: &str) -> Option<&str> {
+fn impl_type(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("impl")?;
     if rest.contains(" for ") {
         return None;
@@ -49,7 +49,7 @@ fn setters(source: &str) -> Vec<Setter<'_>> {
     let mut current = None;
     for (index, line) in lines.iter().enumerate() {
         if line.starts_with("impl") {
-            current = owner(line);
+            current = impl_type(line);
         }
         let Some((Some(owner), rest)) = line.strip_prefix("    pub fn ").map(|rest| (current, rest)) else {
             continue;

@@ -16,7 +16,7 @@ const WORDS: &[(&str, &str)] = &[
     ("strangers", "untrusted input, its authors"),
 ];
 
-/// Words with which no comment begins: it names the thing instead.
+/// Words with which no comment may begin. They do not name the thing that the comment is about.
 const BEGINNINGS: &[&str] = &["What", "Who", "Whoever", "Nobody", "Somebody"];
 
 /// Returns whether a file is text or source that people read.

@@ -1,4 +1,4 @@
-//! Every way to call a tool passes the interceptors.
+//! The interceptors decide about every call of a tool, however it is made.
 
 use std::sync::{Arc, Mutex};
 
@@ -75,7 +75,7 @@ async fn host(rules: &Rules) -> Toolwit {
     builder.build().await.unwrap()
 }
 
-fn follow_up() -> Arguments {
+fn follow_up_arguments() -> Arguments {
     object(json!({"tool": "burn", "arguments": "{\"rounds\": 0}"}))
 }
 
@@ -87,7 +87,7 @@ async fn a_follow_up_call_is_intercepted_like_a_call() {
     let denied = "begun\n[the work does not continue: the interceptor `rules` denied the call: not here]";
     let mut session = host.call_session(ToolContext::new());
     let begin = session.find(BEGIN).unwrap();
-    let result = session.call(&begin, follow_up()).await.result.unwrap();
+    let result = session.call(&begin, follow_up_arguments()).await.result.unwrap();
     assert_eq!(result.for_llm, denied);
     assert_eq!(*rules.0.lock().unwrap(), [BEGIN, BURN]);
     // A tool that the application calls by itself.
@@ -96,16 +96,19 @@ async fn a_follow_up_call_is_intercepted_like_a_call() {
         .iter()
         .find(|tool| tool.definition().id.as_str() == BEGIN)
         .unwrap();
-    let result = begin.call(follow_up(), &ToolContext::new()).await.unwrap();
+    let result = begin.call(follow_up_arguments(), &ToolContext::new()).await.unwrap();
     assert_eq!(result.for_llm, denied);
     // A client of a server.
     let session = ToolSession::begin(host.conversation()).await.unwrap();
-    let answer = session.call("begin", follow_up(), &ToolContext::new()).await.unwrap();
+    let answer = session
+        .call("begin", follow_up_arguments(), &ToolContext::new())
+        .await
+        .unwrap();
     assert_eq!(answer.result.for_llm, denied);
     // A model, whose conversation receives the denial later.
     let before = rules.0.lock().unwrap().len();
     let model = ScriptedModel::new()
-        .call("begin", follow_up().into())
+        .call("begin", follow_up_arguments().into())
         .answer("begun")
         .answer("done");
     let mut conversation = host.conversation().model(model).build().unwrap();
@@ -129,7 +132,7 @@ async fn a_tool_of_a_server_is_intercepted_in_a_single_call() {
 }
 
 /// Returns a tool with a name that the rules deny, which counts its runs.
-fn counted(name: &str, runs: &Arc<Mutex<u32>>) -> NativeTool {
+fn counting_tool(name: &str, runs: &Arc<Mutex<u32>>) -> NativeTool {
     let runs = runs.clone();
     let run = move |_, _| {
         *runs.lock().unwrap() += 1;
@@ -143,8 +146,8 @@ fn counted(name: &str, runs: &Arc<Mutex<u32>>) -> NativeTool {
 async fn the_tools_of_an_agent_inside_an_agent_are_intercepted() {
     let (rules, runs) = (Rules::default(), Arc::default());
     let inner = AgenticTool::new("inner", "Does the work.")
-        .with_tool(counted("remote", &runs))
-        .with_tool(counted("allowed", &runs))
+        .with_tool(counting_tool("remote", &runs))
+        .with_tool(counting_tool("allowed", &runs))
         .with_model(
             ScriptedModel::new()
                 .call("remote", json!({}))

@@ -32,7 +32,7 @@ async fn host_with(directory: &TempDir, before: &str, after: &str, interceptor: 
     builder.build().await.unwrap()
 }
 
-async fn meddled(before: &str, after: &str) -> Result<ToolResult, Error> {
+async fn call_through_meddler(before: &str, after: &str) -> Result<ToolResult, Error> {
     let directory = tempfile::tempdir().unwrap();
     let host = host(&directory, before, after).await;
     call(&host, "echo", json!({"text": "a secret"})).await
@@ -42,7 +42,7 @@ async fn meddled(before: &str, after: &str) -> Result<ToolResult, Error> {
 #[tokio::test]
 async fn an_interceptor_that_fails_lets_nothing_through() {
     for before in ["trap", "grow", "garbage"] {
-        let error = meddled(before, "").await.unwrap_err();
+        let error = call_through_meddler(before, "").await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Denied, "{before}: {error:?}");
         assert_eq!(
             error.message,
@@ -50,24 +50,24 @@ async fn an_interceptor_that_fails_lets_nothing_through() {
         );
     }
     for after in ["trap", "garbage", "flood"] {
-        let error = meddled("", after).await.unwrap_err();
+        let error = call_through_meddler("", after).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Denied, "{after}: {error:?}");
         let read_by_model = serde_json::to_string(&error).unwrap();
         assert!(!read_by_model.contains("secret"), "{read_by_model}");
         assert!(error.message.contains("may have taken effect"), "{error}");
     }
     let started = Instant::now();
-    let error = meddled("spin", "").await.unwrap_err();
+    let error = call_through_meddler("spin", "").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied);
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
-    let error = meddled("", "withhold").await.unwrap_err();
+    let error = call_through_meddler("", "withhold").await.unwrap_err();
     assert!(error.message.ends_with("it is too much"), "{error}");
 }
 
 #[tokio::test]
 async fn an_interceptor_changes_arguments_and_results() {
-    assert_eq!(meddled("edit", "shout").await.unwrap().for_llm, "EDITED");
-    let error = meddled("deny", "").await.unwrap_err();
+    assert_eq!(call_through_meddler("edit", "shout").await.unwrap().for_llm, "EDITED");
+    let error = call_through_meddler("deny", "").await.unwrap_err();
     assert_eq!(
         error.message,
         "the interceptor `meddler` denied the call: echo is denied to None"
@@ -77,7 +77,7 @@ async fn an_interceptor_changes_arguments_and_results() {
 // attack: Q7
 #[tokio::test]
 async fn an_interceptor_calls_no_tools_and_works_in_a_nested_call_with_little_left() {
-    let error = meddled("call", "").await.unwrap_err();
+    let error = call_through_meddler("call", "").await.unwrap_err();
     assert!(error.message.contains("not reached"), "{error}");
     let directory = tempfile::tempdir().unwrap();
     let host = host_with(&directory, "edit", "shout", "meddler=echo").await;

@@ -105,7 +105,7 @@ impl Version {
                 with_limits(LimitOverrides::default().with_memory_bytes_max(4 << 20)),
                 Some(ErrorKind::Memory),
             ),
-            3 if number % 1_000 == 3 => return self.abandon().await,
+            3 if number % 1_000 == 3 => return self.drop_endless_call().await,
             _ => ("version", ToolContext::new(), None),
         };
         match (self.tool(name).call(Arguments::new(), &context).await, expected) {
@@ -116,7 +116,7 @@ impl Version {
     }
 
     /// Starts an endless call and drops it.
-    async fn abandon(&self) {
+    async fn drop_endless_call(&self) {
         let context = ToolContext::new();
         let mut call = self.tool("spin").call(Arguments::new(), &context);
         assert!(poll!(&mut call).is_pending(), "the epoch makes it yield");

@@ -38,12 +38,12 @@ async fn cancelled_request_stops_a_guest_that_computes() {
         .await;
     // The same plugin answers, and then nothing computes any more.
     client.value("test_simple_text", json!({})).await;
-    let idle = tokio::time::timeout(Duration::from_secs(120), until_idle()).await;
+    let idle = tokio::time::timeout(Duration::from_secs(120), wait_until_idle()).await;
     assert!(idle.is_ok(), "the guest still computes");
 }
 
 /// Waits until this process, and so every guest, uses no CPU for a second.
-async fn until_idle() {
+async fn wait_until_idle() {
     let mut idle = 0;
     while idle < 20 {
         let before = cpu_ticks();

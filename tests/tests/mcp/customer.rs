@@ -1,4 +1,4 @@
-//! The scenario of a shop, in the same words over every transport.
+//! The scenario of a shop, with the same calls and the same answers over every transport.
 
 use serde_json::{Value, json};
 

@@ -66,7 +66,7 @@ impl Desk {
     }
 
     /// Makes an attempt that must succeed.
-    async fn allowed(&self, name: &str, argument: &str) -> String {
+    async fn succeed(&self, name: &str, argument: &str) -> String {
         match self.attempt(LimitOverrides::default(), name, argument).await {
             Ok(result) if !result.is_error() => result.for_llm,
             other => panic!("{name} {argument:?}: {other:?}"),
@@ -74,7 +74,7 @@ impl Desk {
     }
 
     /// Makes an attempt that must fail inside Python.
-    async fn refused(&self, name: &str, argument: &str) {
+    async fn fail_in_python(&self, name: &str, argument: &str) {
         match self.attempt(LimitOverrides::default(), name, argument).await {
             Ok(result) if result.is_error() => {
                 let missing = ["ModuleNotFoundError", "LookupError", "NameError"];
@@ -89,7 +89,7 @@ impl Desk {
     }
 
     /// Makes an attempt that the host must stop.
-    async fn ended(&self, limits: LimitOverrides, name: &str, argument: &str, kind: ErrorKind) {
+    async fn be_stopped(&self, limits: LimitOverrides, name: &str, argument: &str, kind: ErrorKind) {
         let error = match self.attempt(limits, name, argument).await {
             Err(error) => error,
             Ok(result) => panic!("{name} {argument:?}: {}", result.for_llm),
@@ -113,8 +113,8 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
     let url = format!("http://127.0.0.1:{port}/");
     let owned = tempfile::tempdir().unwrap();
     let file = owned.path().join("owned").to_str().unwrap().to_owned();
-    assert_eq!(desk.allowed("environment", "").await, "{}");
-    assert_eq!(desk.allowed("arguments", "").await, "[]");
+    assert_eq!(desk.succeed("environment", "").await, "{}");
+    assert_eq!(desk.succeed("arguments", "").await, "[]");
     for (name, argument) in [
         ("read", "/etc/passwd"),
         ("read", "/proc/self/environ"),
@@ -138,7 +138,7 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
         ("big_integer", ""),
         ("nothing", ""),
     ] {
-        desk.refused(name, argument).await;
+        desk.fail_in_python(name, argument).await;
     }
     assert!(
         tcp.accept().is_err() && udp.recv(&mut [0]).is_err(),
@@ -148,14 +148,16 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
 
     let none = LimitOverrides::default;
     let wall = || none().with_wall_max(Duration::from_millis(500));
-    desk.ended(none().with_fuel_max(1_000_000_000), "spin", "", ErrorKind::Fuel)
+    desk.be_stopped(none().with_fuel_max(1_000_000_000), "spin", "", ErrorKind::Fuel)
         .await;
-    desk.ended(wall(), "spin", "", ErrorKind::Timeout).await;
-    desk.ended(wall(), "sleep", "", ErrorKind::Timeout).await;
-    desk.ended(none(), "recurse", "", ErrorKind::Stack).await;
-    desk.ended(none(), "long_result", "2", ErrorKind::ResultBytes).await;
-    desk.ended(none(), "long_result", "100", ErrorKind::ResultBytes).await;
-    desk.ended(none(), "flood", "", ErrorKind::HostCalls).await;
+    desk.be_stopped(wall(), "spin", "", ErrorKind::Timeout).await;
+    desk.be_stopped(wall(), "sleep", "", ErrorKind::Timeout).await;
+    desk.be_stopped(none(), "recurse", "", ErrorKind::Stack).await;
+    desk.be_stopped(none(), "long_result", "2", ErrorKind::ResultBytes)
+        .await;
+    desk.be_stopped(none(), "long_result", "100", ErrorKind::ResultBytes)
+        .await;
+    desk.be_stopped(none(), "flood", "", ErrorKind::HostCalls).await;
     for (name, argument) in [
         ("leave", "0"),
         ("leave", "3"),
@@ -163,10 +165,10 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
         ("abort", ""),
         ("raise_surrogate", ""),
     ] {
-        desk.ended(none(), name, argument, ErrorKind::Trap).await;
+        desk.be_stopped(none(), name, argument, ErrorKind::Trap).await;
     }
-    assert_eq!(desk.allowed("print_escapes", "").await, "printed");
-    assert_eq!(desk.allowed("evaluate", "6 * 7").await, "42", "the host still works");
+    assert_eq!(desk.succeed("print_escapes", "").await, "printed");
+    assert_eq!(desk.succeed("evaluate", "6 * 7").await, "42", "the host still works");
 }
 
 #[cfg(unix)]
@@ -188,8 +190,8 @@ async fn python_tool_accesses_only_what_is_granted() {
     );
     std::fs::write(&grants, lines).unwrap();
     let desk = Desk::with(Some(grants)).await;
-    assert_eq!(desk.allowed("environment", "").await, "{'A': '1'}");
-    assert_eq!(desk.allowed("read", "/data/a").await, "inside");
+    assert_eq!(desk.succeed("environment", "").await, "{'A': '1'}");
+    assert_eq!(desk.succeed("read", "/data/a").await, "inside");
     for (name, argument) in [
         ("read", "/data/link"),
         ("read", "/data/../etc/passwd"),
@@ -204,7 +206,7 @@ async fn python_tool_accesses_only_what_is_granted() {
         ("evaluate", "__import__('os').rename('/data/a', '/data/b')"),
         ("connect", &port.to_string()),
     ] {
-        desk.refused(name, argument).await;
+        desk.fail_in_python(name, argument).await;
     }
     let mut names: Vec<_> = data
         .read_dir()

@@ -25,7 +25,7 @@ async fn host(place: &Place) -> Toolwit {
 }
 
 /// Returns a model that answers once for each pair of declared and absent tools, which it checks.
-fn model<const N: usize>(turns: [(&[&str], &[&str]); N]) -> ScriptedModel {
+fn checking_model<const N: usize>(turns: [(&[&str], &[&str]); N]) -> ScriptedModel {
     turns
         .into_iter()
         .fold(ScriptedModel::new(), |model, (declared, absent)| {
@@ -45,7 +45,7 @@ fn model<const N: usize>(turns: [(&[&str], &[&str]); N]) -> ScriptedModel {
 async fn roles_select_the_tools_of_plugins_per_conversation_and_per_turn() {
     let place = Place::new();
     let host = host(&place).await;
-    let model = model([
+    let model = checking_model([
         (&["add"], &["version"]),
         (&["add", "version"], &[]),
         (&["add"], &["version"]),
@@ -72,7 +72,7 @@ async fn roles_select_the_tools_of_plugins_per_conversation_and_per_turn() {
 async fn a_role_brings_no_tool_that_the_conversation_may_not_use() {
     let place = Place::new();
     let host = host(&place).await;
-    let model = model([(&["add"], &["version"])]);
+    let model = checking_model([(&["add"], &["version"])]);
     let among = host.conversation_among(|id| !id.ends_with("#version"));
     let mut conversation = among.model(model).build().unwrap();
     conversation.turn("one").role("meta").run().await.unwrap();
@@ -149,11 +149,11 @@ async fn a_group_built_in_code_stands_beside_those_of_plugins() {
     group.metadata.insert("owner".to_owned(), "ada".into());
     let groups = GroupsConfig::parse(GROUPS).unwrap();
     let host = place.host().groups(groups).group(group).build().await.unwrap();
-    let turns = model([(&["add", "note"], &["version"])]);
+    let turns = checking_model([(&["add", "note"], &["version"])]);
     let mut conversation = host.conversation_for(["math", "notes"]).model(turns).build().unwrap();
     conversation.run("one").await.unwrap();
     // The rule of a conversation applies to it as well.
     let among = host.conversation_among(|id| !id.ends_with("note"));
-    let mut conversation = among.model(model([(&["add"], &["note"])])).build().unwrap();
+    let mut conversation = among.model(checking_model([(&["add"], &["note"])])).build().unwrap();
     conversation.turn("one").role("notes").run().await.unwrap();
 }

@@ -8,7 +8,7 @@ use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
 /// Limits that a test exceeds quickly.
-fn small() -> LimitOverrides {
+fn small_limits() -> LimitOverrides {
     LimitOverrides::default()
         .with_fuel_max(20_000_000)
         .with_wall_max(Duration::from_secs(5))
@@ -16,7 +16,7 @@ fn small() -> LimitOverrides {
 }
 
 /// Exceeds a limit, and checks that the same plugin and another one still answer.
-async fn exceed(guest: &str, tool: &str, arguments: Value, limits: LimitOverrides) -> Error {
+async fn exceeded(guest: &str, tool: &str, arguments: Value, limits: LimitOverrides) -> Error {
     let guests = Guests::new();
     let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
     let mut conversation = Conversation::over(&[&hostile, &other]).limited(limits);
@@ -48,7 +48,7 @@ fn assert_limit(error: &Error, kind: ErrorKind, limit: &str, max: u64) {
 // attack: B1
 #[tokio::test]
 async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
-    let error = exceed("compute", "spin", json!({}), small()).await;
+    let error = exceeded("compute", "spin", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::Fuel, "fuel_max", 20_000_000);
     assert_eq!(error.message, "the call used all its fuel of 20000000");
 }
@@ -57,7 +57,7 @@ async fn endless_loop_is_stopped_when_its_fuel_is_used_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
     let wall = Duration::from_millis(300);
-    let error = exceed(
+    let error = exceeded(
         "compute",
         "spin",
         json!({}),
@@ -73,7 +73,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
     let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(200));
-    let error = exceed("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
+    let error = exceeded("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
     assert_limit(&error, ErrorKind::Timeout, "wall_max", 200);
     let used = error.limit.as_ref().unwrap().used;
     assert!((200..250).contains(&used), "{used} ms");
@@ -85,21 +85,21 @@ async fn guest_copying_gigabytes_is_stopped() {
     let limits = LimitOverrides::default()
         .with_wall_max(Duration::from_millis(300))
         .with_fuel_max(u64::MAX);
-    let error = exceed("compute", "copy", json!({}), limits).await;
+    let error = exceeded("compute", "copy", json!({}), limits).await;
     assert!(matches!(error.kind, ErrorKind::Timeout | ErrorKind::Fuel), "{error:#?}");
 }
 
 // attack: B3
 #[tokio::test]
 async fn endless_recursion_exhausts_only_the_guest_stack() {
-    let error = exceed("compute", "recurse", json!({}), small()).await;
+    let error = exceeded("compute", "recurse", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::Stack, "stack_bytes_max", 1 << 20);
 }
 
 // attack: B2, attack: B7
 #[tokio::test]
 async fn memories_of_an_instance_share_one_limit() {
-    let error = exceed("compute", "fill_both", json!({}), small()).await;
+    let error = exceeded("compute", "fill_both", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::Memory, "memory_bytes_max", 4 << 20);
     assert_eq!(
         error.message,
@@ -112,7 +112,7 @@ async fn memories_of_an_instance_share_one_limit() {
 async fn guest_that_handles_a_failed_allocation_succeeds() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let mut conversation = Conversation::over(&[&compute]).limited(small());
+    let mut conversation = Conversation::over(&[&compute]).limited(small_limits());
     let result = conversation.call("fill", json!({})).await.unwrap();
     assert_eq!(result.value, Some(json!(62)), "64 pages minus the two initial ones");
     assert_eq!(result.usage.unwrap().memory_bytes, 4 << 20);
@@ -121,13 +121,13 @@ async fn guest_that_handles_a_failed_allocation_succeeds() {
 // attack: B7
 #[tokio::test]
 async fn tables_are_limited() {
-    let error = exceed("compute", "fill_table", json!({}), small()).await;
+    let error = exceeded("compute", "fill_table", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::TableElements, "table_elements_max", 100_000);
 }
 
 #[tokio::test]
 async fn guest_that_calls_the_host_endlessly_is_stopped() {
-    let error = exceed("host-calls", "flood", json!({}), small()).await;
+    let error = exceeded("host-calls", "flood", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::HostCalls, "host_calls_max", 10_000);
     assert_eq!(error.message, "the guest called the host more than 10000 times");
 }
@@ -135,21 +135,21 @@ async fn guest_that_calls_the_host_endlessly_is_stopped() {
 // attack: B10
 #[tokio::test]
 async fn host_resources_are_limited() {
-    let error = exceed("host-calls", "hoard", json!({}), small()).await;
+    let error = exceeded("host-calls", "hoard", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
 }
 
 // attack: B10
 #[tokio::test]
 async fn handles_of_a_guest_are_limited() {
-    let error = exceed("token", "hoard", json!({}), small()).await;
+    let error = exceeded("token", "hoard", json!({}), small_limits()).await;
     assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
 }
 
 // attack: B9
 #[tokio::test]
 async fn request_for_a_tebibyte_of_randomness_traps() {
-    let error = exceed("host-calls", "random", json!({"bytes": 1_u64 << 40}), small()).await;
+    let error = exceeded("host-calls", "random", json!({"bytes": 1_u64 << 40}), small_limits()).await;
     assert_eq!(error.kind, ErrorKind::Trap, "{error:#?}");
     assert!(error.message.contains("1048576"), "{error}");
 }
@@ -157,7 +157,7 @@ async fn request_for_a_tebibyte_of_randomness_traps() {
 #[tokio::test]
 async fn bytes_passed_to_the_host_are_limited() {
     let limits = LimitOverrides::default().with_wall_max(Duration::from_secs(5));
-    let error = exceed("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
+    let error = exceeded("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
     assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
 }
 
@@ -182,7 +182,7 @@ async fn endless_output_is_truncated_and_the_call_ends() {
 
 #[tokio::test]
 async fn trap_error_names_the_cause_and_the_function() {
-    let error = exceed("compute", "trap", json!({}), small()).await;
+    let error = exceeded("compute", "trap", json!({}), small_limits()).await;
     assert_eq!(error.kind, ErrorKind::Trap);
     assert_eq!(
         error.message,
@@ -194,7 +194,7 @@ async fn trap_error_names_the_cause_and_the_function() {
 #[tokio::test]
 async fn guest_that_exits_ends_only_its_call() {
     for (failed, status) in [(false, 0), (true, 1)] {
-        let error = exceed("host-calls", "exit", json!({"failed": failed}), small()).await;
+        let error = exceeded("host-calls", "exit", json!({"failed": failed}), small_limits()).await;
         assert_eq!(error.kind, ErrorKind::Trap);
         assert_eq!(error.message, format!("the guest exited with status {status}"));
     }
@@ -202,7 +202,7 @@ async fn guest_that_exits_ends_only_its_call() {
 
 #[tokio::test]
 async fn invented_handle_traps() {
-    let error = exceed("host-calls", "forge", json!({}), small()).await;
+    let error = exceeded("host-calls", "forge", json!({}), small_limits()).await;
     assert_eq!(error.kind, ErrorKind::Trap);
     assert_eq!(error.message, "the guest trapped: unknown handle index 12345");
 }

@@ -68,7 +68,7 @@ async fn manifest_turns_interfaces_into_facades() {
 
 // accept: 43, accept: 44, accept: 45, accept: 46
 #[tokio::test]
-async fn manifest_chains_a_resource() {
+async fn manifest_declares_the_methods_of_a_resource_from_the_start() {
     let model = ScriptedModel::new()
         .call("token_bump", json!({}))
         .call("make", json!({}))

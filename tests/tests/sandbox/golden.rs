@@ -9,7 +9,7 @@ async fn golden() -> Conversation {
     Conversation::over(&[&guests.rust("golden").await])
 }
 
-fn everything() -> Value {
+fn every_type() -> Value {
     json!({
         "yes": true,
         "small": -128,
@@ -41,28 +41,28 @@ fn everything() -> Value {
 #[tokio::test]
 async fn one_value_of_every_type_round_trips() {
     let mut golden = golden().await;
-    let same = golden.value("same", json!({"it": everything()})).await;
-    assert_eq!(same, everything());
+    let same = golden.value("same", json!({"it": every_type()})).await;
+    assert_eq!(same, every_type());
     assert_eq!(same["double"].to_string(), "-0.0");
 }
 
 #[tokio::test]
 async fn alternative_encodings_of_a_value_are_accepted() {
     let mut golden = golden().await;
-    let mut it = everything();
+    let mut it = every_type();
     it["small"] = json!(-128.0);
     it["signed_long"] = json!(i64::MIN);
     it["long"] = json!(u64::MAX);
     it["rights"] = json!(["run_as_root", "read"]);
     it.as_object_mut().unwrap().remove("nick");
-    assert_eq!(golden.value("same", json!({"it": it})).await, everything());
+    assert_eq!(golden.value("same", json!({"it": it})).await, every_type());
     for (field, value) in [
         ("deep", Value::Null),
         ("deep", json!({"some": 5})),
         ("shape", json!("none")),
         ("day", json!("monday")),
     ] {
-        let mut it = everything();
+        let mut it = every_type();
         it[field] = value;
         assert_eq!(golden.value("same", json!({"it": it.clone()})).await, it);
     }
@@ -162,7 +162,7 @@ async fn invalid_argument_is_refused_with_its_path() {
             "/it/outcome: expected `{\"ok\": …}` or `{\"err\": …}`, found an object with 2 keys",
         ),
     ] {
-        let mut it = everything();
+        let mut it = every_type();
         *it.pointer_mut(pointer).unwrap() = value;
         let error = golden.error("same", json!({"it": it})).await;
         assert_eq!(error.kind, ErrorKind::InvalidArguments);

@@ -21,7 +21,7 @@ fn with_start(body: &str) -> String {
     )
 }
 
-async fn refused(text: &str, limits: LimitOverrides) -> Error {
+async fn call_error(text: &str, limits: LimitOverrides) -> Error {
     let guests = Guests::new();
     let plugin = guests.text("starter", text).await.unwrap();
     let mut conversation = Conversation::over(&[&plugin]).limited(limits);
@@ -49,7 +49,7 @@ async fn start_function_is_limited_like_a_call() {
         ("(call $begin)", limits(), ErrorKind::Stack),
         (grow, limits(), ErrorKind::Memory),
     ] {
-        let error = refused(&with_start(body), limits).await;
+        let error = call_error(&with_start(body), limits).await;
         assert_eq!(
             (error.kind, error.phase),
             (kind, Phase::Instantiate),
@@ -65,12 +65,12 @@ async fn initial_memory_of_a_component_counts() {
         (core module $m (memory 100) (func (export "fine") (result i32) i32.const 42))
         (core instance $i (instantiate $m))
         (func (export "fine") (result u32) (canon lift (core func $i "fine"))))"#;
-    let error = refused(text, LimitOverrides::default().with_memory_bytes_max(1 << 20)).await;
+    let error = call_error(text, LimitOverrides::default().with_memory_bytes_max(1 << 20)).await;
     assert_eq!((error.kind, error.phase), (ErrorKind::Memory, Phase::Instantiate));
     assert_eq!(error.limit.as_ref().unwrap().used, 100 << 16);
 }
 
-async fn not_loaded(text: &str) -> Error {
+async fn load_error(text: &str) -> Error {
     match Guests::new().text("large", text).await {
         Ok(_) => panic!("it was loaded"),
         Err(error) => error,
@@ -98,14 +98,14 @@ async fn component_that_exceeds_the_limits_of_every_call_is_refused_at_load() {
         ),
         (module(&"(memory 0)".repeat(65)), ErrorKind::Instances, "instances_max"),
     ] {
-        let error = not_loaded(&text).await;
+        let error = load_error(&text).await;
         assert_eq!((error.kind, error.phase), (kind, Phase::Load), "{error:#?}");
         assert_eq!(error.limit.as_ref().unwrap().limit, limit);
     }
 }
 
 /// Nested components, each of which instantiates the previous one twice.
-fn doubling(times: usize) -> String {
+fn doubling_components(times: usize) -> String {
     let mut text = String::from("(component (component $c0 (core module $m) (core instance (instantiate $m)))");
     for at in 1..=times {
         let before = at - 1;
@@ -121,7 +121,7 @@ fn doubling(times: usize) -> String {
 #[tokio::test]
 async fn component_with_a_billion_instances_is_refused_quickly() {
     let started = Instant::now();
-    let error = not_loaded(&doubling(30)).await;
+    let error = load_error(&doubling_components(30)).await;
     assert_eq!(
         (error.kind, error.phase),
         (ErrorKind::Instances, Phase::Load),
@@ -129,10 +129,10 @@ async fn component_with_a_billion_instances_is_refused_quickly() {
     );
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     assert!(
-        Guests::new().text("small", &doubling(6)).await.is_ok(),
+        Guests::new().text("small", &doubling_components(6)).await.is_ok(),
         "64 instances are allowed"
     );
-    let error = not_loaded(&doubling(7)).await;
+    let error = load_error(&doubling_components(7)).await;
     assert_eq!(
         error.message,
         "each of its instances needs 128 core instances and may have 64"
@@ -161,7 +161,7 @@ async fn components_passed_as_arguments_are_counted_where_they_are_instantiated(
             .await
             .is_ok()
     );
-    let error = not_loaded(&text.replace("REPEAT", &crowd.repeat(22))).await;
+    let error = load_error(&text.replace("REPEAT", &crowd.repeat(22))).await;
     assert_eq!(
         error.message,
         "each of its instances needs 66 core instances and may have 64"
@@ -172,7 +172,7 @@ async fn components_passed_as_arguments_are_counted_where_they_are_instantiated(
 #[tokio::test]
 async fn deeply_nested_components_are_refused() {
     let text = format!("{}{}", "(component ".repeat(5_000), ")".repeat(5_000));
-    let bytes = nested(5_000);
+    let bytes = nested_components(5_000);
     assert!(text.len() > bytes.len() / 4);
     let error = match Guests::new().bytes("deep", bytes).await {
         Ok(_) => panic!("it was loaded"),
@@ -183,7 +183,7 @@ async fn deeply_nested_components_are_refused() {
 }
 
 /// Components nested in each other, assembled from the innermost.
-fn nested(depth: usize) -> Vec<u8> {
+fn nested_components(depth: usize) -> Vec<u8> {
     let mut bytes = wasm_encoder::Component::new().finish();
     for _ in 0..depth {
         let mut outer = wasm_encoder::Component::new();
@@ -207,7 +207,7 @@ async fn async_functions_return_or_are_stopped() {
 }
 
 /// A component that takes long to compile.
-fn large() -> String {
+fn slow_to_compile() -> String {
     let body = "(local.set 0 (i32.add (i32.mul (local.get 0) (i32.const 31)) (i32.popcnt (local.get 0))))".repeat(60);
     let functions: String = (0..2_000)
         .map(|_| format!("(func (param i32) (result i32) {body} (local.get 0))"))
@@ -226,7 +226,7 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     const CALL_WALL_MAX: Duration = Duration::from_millis(50);
     let guests = Guests::new();
     let counter = guests.wat("counter").await;
-    let large_one = guests.text("large", &large()).await.unwrap();
+    let large_one = guests.text("large", &slow_to_compile()).await.unwrap();
     let compiling = tokio::spawn(async move { large_one.prepare().await.unwrap() });
     let (mut others, mut served) = (Conversation::over(&[&counter]), 0);
     while !compiling.is_finished() {
@@ -239,7 +239,7 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
         "{took:?}, {served} calls were served"
     );
     let fresh = Guests::new();
-    let large_one = fresh.text("large", &large()).await.unwrap();
+    let large_one = fresh.text("large", &slow_to_compile()).await.unwrap();
     let mut bounded = Conversation::over(&[&large_one]).limited(LimitOverrides::default().with_wall_max(CALL_WALL_MAX));
     assert_eq!(bounded.value("fine", json!({})).await, json!(42));
 }
@@ -248,7 +248,7 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn call_waits_for_compilation_up_to_the_load_limit_and_works_afterwards() {
     let guests = Guests::with(|options| options.engine_limits.load_wall_max = Duration::from_millis(1));
-    let large_one = guests.text("large", &large()).await.unwrap();
+    let large_one = guests.text("large", &slow_to_compile()).await.unwrap();
     let mut conversation = Conversation::over(&[&large_one]);
     let error = conversation.error("fine", json!({})).await;
     assert_eq!((error.kind, error.phase), (ErrorKind::Timeout, Phase::Load));

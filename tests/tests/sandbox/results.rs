@@ -10,7 +10,7 @@ async fn conversation() -> Conversation {
     Conversation::over(&[&guests.wat("results").await])
 }
 
-fn used(error: &Error) -> (&str, u64, u64) {
+fn exceeded_limit(error: &Error) -> (&str, u64, u64) {
     let limit = error.limit.as_ref().expect("the error names the limit");
     (limit.limit, limit.max, limit.used)
 }
@@ -25,7 +25,7 @@ async fn result_of_exactly_the_limit_is_returned_and_one_byte_more_is_refused() 
     assert_eq!(result.for_llm.len(), 100_000);
     let error = conversation.error("text", json!({"bytes": 100_001})).await;
     assert_eq!(error.kind, ErrorKind::ResultBytes);
-    assert_eq!(used(&error), ("result_bytes_max", 100_000, 100_001));
+    assert_eq!(exceeded_limit(&error), ("result_bytes_max", 100_000, 100_001));
 }
 
 // attack: B4

@@ -11,7 +11,7 @@ use toolwit::{Error, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
 /// Calls that never end: in the guest, in the host, in a fresh instance, in a session instance.
-async fn endless(guests: &Guests) -> Vec<(Arc<Plugin>, &'static str, Value)> {
+async fn endless_calls(guests: &Guests) -> Vec<(Arc<Plugin>, &'static str, Value)> {
     let token = guests.wat("token").await;
     vec![
         (guests.wat("compute").await, "spin", json!({})),
@@ -47,7 +47,7 @@ async fn end_call(conversation: &Conversation, tool: &str, arguments: &Value, en
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_call_ends_at_once_and_the_next_one_works() {
     let guests = Guests::new();
-    for (plugin, tool, arguments) in endless(&guests).await {
+    for (plugin, tool, arguments) in endless_calls(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
         let error = end_call(&conversation, tool, &arguments, EndOfCall::Cancel)
             .await
@@ -62,7 +62,7 @@ async fn cancelled_call_ends_at_once_and_the_next_one_works() {
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_call_frees_its_permit() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
-    for (plugin, tool, arguments) in endless(&guests).await {
+    for (plugin, tool, arguments) in endless_calls(&guests).await {
         let mut conversation = Conversation::over(&[&plugin]);
         end_call(&conversation, tool, &arguments, EndOfCall::Drop).await;
         assert_eq!(conversation.value("fine", json!({})).await, json!(42));

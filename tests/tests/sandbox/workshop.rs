@@ -27,7 +27,7 @@ async fn workshop(grants: &str) -> (Conversation, TempDir) {
 }
 
 /// Calls a tool that must fail, and returns the reason: the tool's own, or the missing grant.
-async fn failure(workshop: &mut Conversation, tool: &str, arguments: Value) -> String {
+async fn failure_of(workshop: &mut Conversation, tool: &str, arguments: Value) -> String {
     match workshop.call(tool, arguments).await {
         Ok(result) => {
             assert!(result.is_error(), "{result:?}");
@@ -192,13 +192,13 @@ async fn helpers_use_what_is_granted_and_report_what_is_not() {
         ),
         ("relay", json!({"tool": "native#shout", "text": "hey"}), "native#shout"),
     ] {
-        let text = failure(&mut refused, tool, arguments).await;
+        let text = failure_of(&mut refused, tool, arguments).await;
         assert!(text.contains(reason), "{tool}: {text}");
     }
 }
 
 /// Answers one request with JSON, and returns the request.
-async fn answer(listener: &TcpListener, status: &str, body: &str) -> String {
+async fn answer_request(listener: &TcpListener, status: &str, body: &str) -> String {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = String::new();
     while !request.contains("\"rim\"") {
@@ -222,7 +222,7 @@ async fn http_client_sends_json_to_a_granted_host_only() {
     let arguments = json!({"url": format!("http://127.0.0.1:{port}/parts"), "parts": [part("rim", 1000)]});
 
     let (mut denied, _directory) = workshop("").await;
-    let text = failure(&mut denied, "publish", arguments.clone()).await;
+    let text = failure_of(&mut denied, "publish", arguments.clone()).await;
     assert!(text.contains("127.0.0.1"), "{text}");
 
     let grant = format!(
@@ -230,7 +230,7 @@ async fn http_client_sends_json_to_a_granted_host_only() {
     );
     let (mut granted, _directory) = workshop(&grant).await;
     let (request, names) = tokio::join!(
-        answer(&listener, "200 OK", "[\"rim\"]"),
+        answer_request(&listener, "200 OK", "[\"rim\"]"),
         granted.value("publish", arguments.clone())
     );
     assert_eq!(names, json!(["rim"]));
@@ -239,8 +239,8 @@ async fn http_client_sends_json_to_a_granted_host_only() {
     assert!(head.contains("x-workshop: 1\r\n") && head.contains("content-type: application/json\r\n"));
 
     let (_, text) = tokio::join!(
-        answer(&listener, "409 Conflict", "they are published"),
-        failure(&mut granted, "publish", arguments)
+        answer_request(&listener, "409 Conflict", "they are published"),
+        failure_of(&mut granted, "publish", arguments)
     );
     assert!(text.contains("returned status 409: they are published"), "{text}");
 }

@@ -16,23 +16,23 @@ fn repository() -> PathBuf {
 }
 
 /// Returns the texts in backticks.
-fn code(text: &str) -> impl Iterator<Item = &str> {
+fn texts_in_backticks(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
 /// Returns the rows of the table of plugins: the names of the plugins, and the other cells.
-fn documented() -> BTreeMap<String, Vec<String>> {
+fn documented_rows() -> BTreeMap<String, Vec<String>> {
     let page = fs::read_to_string(repository().join("docs/src/shipped.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     rows.flat_map(|row| {
         let cells: Vec<String> = row.split('|').map(|cell| cell.trim().to_owned()).collect();
-        let names: Vec<String> = code(&cells[1]).map(str::to_owned).collect();
+        let names: Vec<String> = texts_in_backticks(&cells[1]).map(str::to_owned).collect();
         names.into_iter().map(move |name| (name, cells[2..].to_vec()))
     })
     .collect()
 }
 
-async fn inspected(plugin: &str) -> Option<Inspection> {
+async fn inspect_plugin(plugin: &str) -> Option<Inspection> {
     let source = repository().join("plugins").join(plugin);
     let component = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("declared/{plugin}.wasm"));
     match Build::new(&source).out(&component).run(&Silent).await {
@@ -69,7 +69,7 @@ async fn each_plugin_declares_the_least_and_has_a_row_in_the_documentation() {
         ("text", &[]),
         ("time", &[]),
     ]);
-    let documented = documented();
+    let documented = documented_rows();
     let sources = fs::read_dir(repository().join("plugins")).unwrap();
     let sources: BTreeSet<String> = sources
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -77,7 +77,7 @@ async fn each_plugin_declares_the_least_and_has_a_row_in_the_documentation() {
     assert!(sources.iter().eq(least.keys()), "{sources:?}");
     assert!(sources.iter().eq(documented.keys()), "{:?}", documented.keys());
     for (plugin, expected) in least {
-        let Some(inspection) = inspected(plugin).await else {
+        let Some(inspection) = inspect_plugin(plugin).await else {
             continue;
         };
         let imports = inspection.imports.iter().map(|import| import.name.as_str());
@@ -94,7 +94,7 @@ async fn each_plugin_declares_the_least_and_has_a_row_in_the_documentation() {
             .iter()
             .map(|tool| tool.name().replace('-', "_"))
             .collect();
-        let listed: BTreeSet<String> = code(&cells[0]).map(str::to_owned).collect();
+        let listed: BTreeSet<String> = texts_in_backticks(&cells[0]).map(str::to_owned).collect();
         if cells[0].contains("and others") {
             assert!(listed.is_subset(&tools), "{plugin}: {tools:?}");
         } else if !listed.is_empty() {

@@ -11,7 +11,7 @@ use toolwit::sandbox::CodeCacheLocation;
 use toolwit::{Arguments, ToolContext, Toolwit};
 
 /// Builds a plugin with its manifest, once for all tests of the process.
-async fn built(plugin: &str) -> PathBuf {
+async fn build_plugin(plugin: &str) -> PathBuf {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::const_new(BTreeMap::new());
     let mut built = BUILT.lock().await;
     if let Some(component) = built.get(plugin) {
@@ -55,7 +55,7 @@ impl Host {
         std::fs::write(&grants, if lines.is_empty() { "version = 1\n" } else { &text }).unwrap();
         let code = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code");
         let host = Toolwit::builder()
-            .plugins(built(plugin).await)
+            .plugins(build_plugin(plugin).await)
             .code_cache(CodeCacheLocation::Directory(code))
             .grants(grants);
         let host = host.build().await.unwrap();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use toolwit::Arguments;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope, ArgumentPattern};
 
-/// The time for which an answer beyond the conversation is valid.
-const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The time for which an answer with a scope beyond the conversation is valid.
+const LASTING_VALIDITY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A typed answer.
 #[derive(Debug, PartialEq)]
@@ -19,34 +19,34 @@ pub(super) enum TypedAnswer {
     Help,
 }
 
-/// Parses a typed line. The text after `n` is the reason for the model.
-pub(super) fn parse(line: &str, arguments: &Arguments) -> TypedAnswer {
+/// Parses a typed line. The text after `n` is the reason for the model. A line that is not an answer asks for help.
+pub(super) fn parse_answer(line: &str, arguments: &Arguments) -> TypedAnswer {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let approved = || ApprovalAnswer::from(Approval::Approved);
     let answer = match word.to_ascii_lowercase().as_str() {
         "y" | "yes" => approved(),
-        "n" | "no" => denied(rest).into(),
+        "n" | "no" => denial(rest).into(),
         "r" | "run" => approved().with_scope(ApprovalScope::Run),
         "s" | "session" => approved().with_scope(ApprovalScope::Session),
         "a" | "always" => {
             let arguments = ArgumentPattern::exactly(arguments);
-            lasting(approved(), ApprovalScope::Arguments(arguments))
+            with_lasting_scope(approved(), ApprovalScope::Arguments(arguments))
         }
-        "t" | "tool" => lasting(approved(), ApprovalScope::Tool),
+        "t" | "tool" => with_lasting_scope(approved(), ApprovalScope::Tool),
         "e" | "edit" => return TypedAnswer::Edit,
         _ => return TypedAnswer::Help,
     };
     TypedAnswer::Answer(answer)
 }
 
-/// Returns an answer that is valid beyond the conversation, for a month.
-pub(crate) fn lasting(answer: ApprovalAnswer, scope: ApprovalScope) -> ApprovalAnswer {
-    answer.with_scope(scope).with_validity(VALID_FOR)
+/// Extends an answer to a scope beyond the conversation, for 30 days.
+pub(crate) fn with_lasting_scope(answer: ApprovalAnswer, scope: ApprovalScope) -> ApprovalAnswer {
+    answer.with_scope(scope).with_validity(LASTING_VALIDITY)
 }
 
-/// Returns the denial by a person. The model reads the reason, which may be empty.
-pub(crate) fn denied(reason: &str) -> Approval {
+/// Returns a person's denial of a call. The reason is for the model, and may be empty.
+pub(crate) fn denial(reason: &str) -> Approval {
     let reason = match reason.trim() {
         "" => "the user refused it".to_owned(),
         reason => format!("the user refused it: {reason}"),

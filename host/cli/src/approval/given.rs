@@ -1,4 +1,4 @@
-//! Answers on the command line and in a chat about the calls of an earlier process.
+//! Answers, from the command line or a chat, to the questions that an earlier process left open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,31 +11,33 @@ use toolwit::ToolContext;
 use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// Answers on the command line or in a chat to the questions of an earlier process. Another approver decides all other
-/// questions. Clones share the answers.
+/// An approver that has answers to questions of an earlier process, from the command line or a chat, before the run asks
+/// them again. Another approver, if there is one, decides the other questions, and calls that have changed. Clones share
+/// the answers.
 #[derive(Clone)]
-pub(crate) struct GivenAnswers {
-    answers: Arc<Mutex<BTreeMap<String, GivenAnswer>>>,
-    others: Option<Arc<dyn Approver>>,
+pub(crate) struct PreparedAnswers {
+    /// By the id of the call.
+    answers: Arc<Mutex<BTreeMap<String, PreparedAnswer>>>,
+    fallback: Option<Arc<dyn Approver>>,
 }
 
-impl fmt::Debug for GivenAnswers {
+impl fmt::Debug for PreparedAnswers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GivenAnswers").finish_non_exhaustive()
+        f.debug_struct("PreparedAnswers").finish_non_exhaustive()
     }
 }
 
 /// An answer, with the call that was shown to the person.
-enum GivenAnswer {
+enum PreparedAnswer {
     /// The answer to a question.
     Question(Box<RecordedApprovalRequest>, Approval),
-    /// The decision to run a call again that began in an earlier process.
+    /// The decision that a call, which began in an earlier process, runs again.
     RunAgain(Box<UnresolvedCall>),
 }
 
-impl GivenAnswer {
+impl PreparedAnswer {
     /// Returns the answer if the request is about exactly the call that was shown to the person.
-    fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
+    fn for_request(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
             Self::Question(question, approval) => (question.tool == request.tool
                 && question.arguments == request.arguments
@@ -52,52 +54,56 @@ impl GivenAnswer {
     }
 }
 
-impl GivenAnswers {
-    pub(crate) fn new(others: Option<Arc<dyn Approver>>) -> Self {
+impl PreparedAnswers {
+    pub(crate) fn new(fallback: Option<Arc<dyn Approver>>) -> Self {
         Self {
             answers: Arc::default(),
-            others,
+            fallback,
         }
     }
 
     /// Adds the answer to a question. The answer is used once, and only for exactly the call in the question.
     pub(crate) fn answer(&self, question: RecordedApprovalRequest, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(question.id.clone(), GivenAnswer::Question(question.into(), approval));
+        answers.insert(question.id.clone(), PreparedAnswer::Question(question.into(), approval));
     }
 
-    /// Allows a call to run again. The answer is used once, and only for the call as it began.
-    pub(crate) fn run_again(&self, call: UnresolvedCall) {
+    /// Allows a call, which an earlier process began, to run again. The answer is used once, and only if tool, arguments,
+    /// grant and code are those of the earlier call.
+    pub(crate) fn allow_again(&self, call: UnresolvedCall) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(call.id.clone(), GivenAnswer::RunAgain(call.into()));
+        answers.insert(call.id.clone(), PreparedAnswer::RunAgain(call.into()));
     }
 
-    /// Returns whether a question has an answer that was not used yet.
+    /// Returns whether there is an answer about the call with this id that was not used yet.
     pub(crate) fn contains(&self, id: &str) -> bool {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.contains_key(id)
     }
 
-    fn take(&self, id: &str) -> Option<GivenAnswer> {
+    fn take(&self, id: &str) -> Option<PreparedAnswer> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 }
 
 #[async_trait]
-impl Approver for GivenAnswers {
+impl Approver for PreparedAnswers {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
-        let given = self.take(&request.id);
-        let has_answer = given.is_some();
-        match (given.and_then(|given| given.to(&request)), &self.others) {
+        let prepared_answer = self.take(&request.id);
+        let has_answer = prepared_answer.is_some();
+        match (
+            prepared_answer.and_then(|answer| answer.for_request(&request)),
+            &self.fallback,
+        ) {
             (Some(approval), _) => approval.into(),
-            (None, Some(others)) => others.approve(request, context).await,
+            (None, Some(fallback)) => fallback.approve(request, context).await,
             (None, None) if has_answer => unanswered("the call, its tool or its grant has changed since then"),
             (None, None) => unanswered("it needs an approval, and no person can be asked"),
         }
     }
 
     fn is_sequential(&self) -> bool {
-        self.others.as_ref().is_some_and(|others| others.is_sequential())
+        self.fallback.as_ref().is_some_and(|fallback| fallback.is_sequential())
     }
 }
 
@@ -120,7 +126,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_for_exactly_the_call_that_was_asked_about_and_once() {
         let context = ToolContext::new();
-        let answers = GivenAnswers::new(None);
+        let answers = PreparedAnswers::new(None);
         answers.answer((&request(5)).into(), Approval::Approved);
         assert_eq!(answers.approve(request(5), &context).await.approval, Approval::Approved);
         let again = answers.approve(request(5), &context).await.approval;
@@ -146,8 +152,8 @@ mod tests {
             serde_json::from_value::<UnresolvedCall>(began).unwrap()
         };
         let asked = async |amount: u32, grant: &str, code: &str| {
-            let answers = GivenAnswers::new(None);
-            answers.run_again(began());
+            let answers = PreparedAnswers::new(None);
+            answers.allow_again(began());
             let mut request = request(amount);
             request.access.grant = vec![grant.to_owned()];
             request.access.code = Some(code.to_owned());

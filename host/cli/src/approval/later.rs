@@ -14,28 +14,29 @@ use toolwit::ToolContext;
 use toolwit::agent::{Event, Observer, RecordedApprovalRequest};
 use toolwit::tool::{ApprovalAnswer, ApprovalRequest, Approver, Origin};
 
-/// An approver that waits for the answer of another process. If no answer arrives in time, the run can be suspended, so
-/// that a later process continues it.
+/// An approver for questions that another process answers. The journal delivers such an answer and ends the wait of this
+/// approver. If no answer arrives in time, the run can be suspended, so that a later process continues it.
 pub(crate) struct LaterAnswers {
-    waiting: watch::Sender<Waiting>,
+    open_calls: watch::Sender<OpenCalls>,
     /// The time for which the process waits for an answer.
-    wait: Duration,
-    /// The ids of the conversation's calls that made a nested call without an answer in time. Their further nested
-    /// calls are refused at once.
-    unanswered: Mutex<HashSet<String>>,
+    answer_timeout: Duration,
+    /// The ids of the conversation's own calls of which a nested call got no answer in time. Their further nested calls
+    /// are refused at once.
+    calls_without_answer: Mutex<HashSet<String>>,
     announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
 }
 
+/// The conversation's own calls that run or wait for an answer. Nested calls are not included.
 #[derive(Debug, Default)]
-struct Waiting {
-    /// The unanswered questions about the conversation's own calls.
+struct OpenCalls {
+    /// The questions without a decision.
     questions: Vec<RecordedApprovalRequest>,
-    /// The number of the conversation's own calls that run.
+    /// The number of calls that run.
     running: usize,
 }
 
-impl Waiting {
-    fn is_waiting_only(&self) -> bool {
+impl OpenCalls {
+    fn has_only_questions(&self) -> bool {
         !self.questions.is_empty() && self.running == 0
     }
 }
@@ -47,46 +48,49 @@ impl fmt::Debug for LaterAnswers {
 }
 
 impl LaterAnswers {
-    /// Creates an approver that waits for an answer as long as `wait`. `announce` receives each question.
-    pub(crate) fn new(wait: Duration, announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static) -> Self {
+    /// Creates an approver that waits for an answer for at most `answer_timeout`. `announce` receives each question.
+    pub(crate) fn new(
+        answer_timeout: Duration,
+        announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            waiting: watch::Sender::default(),
-            wait,
-            unanswered: Mutex::default(),
+            open_calls: watch::Sender::default(),
+            answer_timeout,
+            calls_without_answer: Mutex::default(),
             announce: Box::new(announce),
         }
     }
 
-    /// Waits until no call runs, only questions are open, and the time for an answer has passed. Returns the questions.
-    /// A running call delays the end, because its outcome would be lost.
+    /// Waits until questions are open, no call runs, and the time for an answer has passed since then. Returns the
+    /// questions. A running call delays the end, because its outcome would be lost.
     pub(crate) async fn wait_until_only_questions(&self) -> Vec<RecordedApprovalRequest> {
-        let mut waiting = self.waiting.subscribe();
+        let mut open_calls = self.open_calls.subscribe();
         loop {
-            // The sender is in `self`.
-            if waiting.wait_for(Waiting::is_waiting_only).await.is_err() {
+            // An error is not possible, because the sender is in `self`.
+            if open_calls.wait_for(OpenCalls::has_only_questions).await.is_err() {
                 return std::future::pending().await;
             }
             tokio::select! {
                 biased;
-                _ = waiting.wait_for(|waiting| !waiting.is_waiting_only()) => {}
-                () = self.wait_is_over() => return self.waiting.borrow().questions.clone(),
+                _ = open_calls.wait_for(|calls| !calls.has_only_questions()) => {}
+                () = self.answer_timeout_elapses() => return self.open_calls.borrow().questions.clone(),
             }
         }
     }
 
-    fn unanswered(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calls_without_answer(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.calls_without_answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn wait_is_over(&self) {
-        if !self.wait.is_zero() {
-            sleep(self.wait).await;
+    async fn answer_timeout_elapses(&self) {
+        if !self.answer_timeout.is_zero() {
+            sleep(self.answer_timeout).await;
         }
     }
 }
 
 /// Returns the id of the conversation's own call that makes a nested call: `a` for `a/2/1`.
-fn outermost(id: &str) -> &str {
+fn outermost_call(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
 
@@ -94,23 +98,23 @@ fn outermost(id: &str) -> &str {
 impl Approver for LaterAnswers {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
         let is_nested = !request.callers.is_empty();
-        if is_nested && self.wait.is_zero() {
+        if is_nested && self.answer_timeout.is_zero() {
             return unanswered(
                 "it needs an approval, and another call makes it, which cannot wait for a later process",
             );
         }
-        let calling = outermost(&request.id).to_owned();
-        if is_nested && self.unanswered().contains(&calling) {
+        let own_call = outermost_call(&request.id).to_owned();
+        if is_nested && self.calls_without_answer().contains(&own_call) {
             return unanswered("it needs an approval, and an earlier question of the same call got no answer in time");
         }
         let question = RecordedApprovalRequest::from(&request);
         (self.announce)(&question);
         if is_nested {
-            self.wait_is_over().await;
-            self.unanswered().insert(calling);
+            self.answer_timeout_elapses().await;
+            self.calls_without_answer().insert(own_call);
             return unanswered("it needs an approval, and no answer came in time");
         }
-        self.waiting.send_modify(|waiting| waiting.questions.push(question));
+        self.open_calls.send_modify(|calls| calls.questions.push(question));
         std::future::pending().await
     }
 }
@@ -122,13 +126,13 @@ impl Observer for LaterAnswers {
         }
         match event {
             Event::ApprovalDecided(decided) => {
-                self.waiting
-                    .send_modify(|waiting| waiting.questions.retain(|question| question.id != decided.id));
+                self.open_calls
+                    .send_modify(|calls| calls.questions.retain(|question| question.id != decided.id));
             }
-            Event::ToolStarted { .. } => self.waiting.send_modify(|waiting| waiting.running += 1),
+            Event::ToolStarted { .. } => self.open_calls.send_modify(|calls| calls.running += 1),
             Event::ToolReturned { .. } => {
-                self.waiting
-                    .send_modify(|waiting| waiting.running = waiting.running.saturating_sub(1));
+                self.open_calls
+                    .send_modify(|calls| calls.running = calls.running.saturating_sub(1));
             }
             _ => {}
         }

@@ -9,8 +9,8 @@ mod terminal;
 mod typed_input;
 mod waiting_session;
 
-pub(crate) use answer::{denied, lasting};
-pub(crate) use given::GivenAnswers;
+pub(crate) use answer::{denial, with_lasting_scope};
+pub(crate) use given::PreparedAnswers;
 pub(crate) use later::LaterAnswers;
 pub(crate) use question::pending_question;
 pub(crate) use store::AnswerFile;

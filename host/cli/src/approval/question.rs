@@ -1,4 +1,4 @@
-//! The question about a call: exactly what will run.
+//! The question about a call. It shows exactly what will run.
 
 use anstyle::Style;
 
@@ -22,18 +22,22 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
         name: &request.name,
         tool: &request.tool,
         effect: request.access.effect,
-        changes: rule.filter(|_| request.access.effect.class == EffectClass::Write),
+        writing_rule: rule.filter(|_| request.access.effect.class == EffectClass::Write),
         grant: &request.access.grant,
         callers: &request.callers,
         arguments: &request.arguments,
     }
     .write(&mut page);
     if request.waiting > 0 {
-        let waiting = counted(request.waiting, "more call");
+        let further_calls = counted(request.waiting, "more call");
         let verb = if request.waiting == 1 { "waits" } else { "wait" };
-        field(&mut page, "then", format_args!("{waiting} {verb} for your answer"));
+        write_field(
+            &mut page,
+            "then",
+            format_args!("{further_calls} {verb} for your answer"),
+        );
     }
-    rejected_edit(&mut page, request.rejected_edit.as_deref());
+    write_rejected_edit(&mut page, request.rejected_edit.as_deref());
     page
 }
 
@@ -44,18 +48,19 @@ pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
         name: &question.name,
         tool: &question.tool,
         effect: question.effect,
-        changes: None,
+        writing_rule: None,
         grant: &question.grant,
         callers: &question.callers,
         arguments: &question.arguments,
     }
     .write(&mut page);
-    field(&mut page, "call", &question.id);
-    rejected_edit(&mut page, question.rejected_edit.as_deref());
+    write_field(&mut page, "call", &question.id);
+    write_rejected_edit(&mut page, question.rejected_edit.as_deref());
     page
 }
 
-fn rejected_edit(page: &mut Page, reason: Option<&str>) {
+/// Writes the reason why the arguments of the previous answer were not accepted, if there is one.
+fn write_rejected_edit(page: &mut Page, reason: Option<&str>) {
     if let Some(reason) = reason {
         page.styled(BAD, "error:")
             .text(" the arguments were not accepted: ")
@@ -64,13 +69,13 @@ fn rejected_edit(page: &mut Page, reason: Option<&str>) {
     }
 }
 
-/// A call as a person reads it.
+/// The parts of a call that a person reads before deciding about it.
 struct ShownCall<'a> {
     name: &'a str,
     tool: &'a ToolId,
     effect: Effect,
-    /// The rule by which the call may change something.
-    changes: Option<&'a str>,
+    /// The rule of the grant by which the call may change something.
+    writing_rule: Option<&'a str>,
     grant: &'a [String],
     callers: &'a [ToolId],
     arguments: &'a Arguments,
@@ -79,22 +84,22 @@ struct ShownCall<'a> {
 impl ShownCall<'_> {
     fn write(&self, page: &mut Page) {
         page.styled(WARN, "approve").text("    ").styled(NAME, self.name).end();
-        field(page, "tool", self.tool);
-        field(page, "effect", self.effect);
-        if let Some(rule) = self.changes {
-            field(page, "changes", format_args!("it may use `{rule}`"));
+        write_field(page, "tool", self.tool);
+        write_field(page, "effect", self.effect);
+        if let Some(rule) = self.writing_rule {
+            write_field(page, "changes", format_args!("it may use `{rule}`"));
         }
         for rule in self.grant {
-            field(page, "grant", rule);
+            write_field(page, "grant", rule);
         }
         if !self.callers.is_empty() {
             let callers: Vec<_> = self.callers.iter().map(ToString::to_string).collect();
-            field(page, "called by", callers.join(" → "));
+            write_field(page, "called by", callers.join(" → "));
         }
         if self.arguments.is_empty() {
-            field(page, "arguments", "none");
+            write_field(page, "arguments", "none");
         } else {
-            field(page, "arguments", "");
+            write_field(page, "arguments", "");
             // The arguments are not shortened, because a person approves all of them.
             let arguments = serde_json::to_string_pretty(self.arguments).unwrap_or_default();
             page.block(4, Style::new(), &escape_controls(&arguments));
@@ -102,7 +107,7 @@ impl ShownCall<'_> {
     }
 }
 
-fn field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
+fn write_field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
     page.indent(2)
         .styled(FAINT, label)
         .indent(11_usize.saturating_sub(label.len()))

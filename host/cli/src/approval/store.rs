@@ -22,6 +22,7 @@ pub(crate) struct AnswerFile(PathBuf);
 
 #[derive(Default, Serialize, Deserialize)]
 struct AnswerFileContent {
+    /// The oldest is first.
     answers: Vec<RememberedAnswer>,
 }
 
@@ -30,16 +31,16 @@ impl AnswerFile {
         Self(path)
     }
 
-    fn failed(&self, why: &dyn std::fmt::Display) -> Error {
+    fn unusable(&self, why: &dyn std::fmt::Display) -> Error {
         let message = format!("the remembered approvals in {} cannot be used: {why}", self.0.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("remove the file to forget them")
     }
 
     fn read(&self) -> Result<AnswerFileContent, Error> {
         match read_text_file(&self.0, BYTES_MAX) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| self.failed(&error)),
+            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unusable(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(AnswerFileContent::default()),
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(self.unusable(&error)),
         }
     }
 }
@@ -51,8 +52,12 @@ impl AnswerFileContent {
             .retain(|answer| answer.expires_at.is_none_or(|expires_at| expires_at > now));
     }
 
-    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger:
-    /// the user is asked again. Denials stay: without a denial, an approval of more calls could allow its call.
+    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger;
+    /// the user is then asked again. Denials are not removed, because an approval of more calls could then allow a call
+    /// that was denied.
+    ///
+    /// # Errors
+    /// If the denials alone are larger than `bytes_max`.
     fn into_text(mut self, bytes_max: u64) -> io::Result<String> {
         loop {
             let text = serde_json::to_string_pretty(&self)?;
@@ -60,15 +65,15 @@ impl AnswerFileContent {
                 return Ok(text);
             }
             let excess = text.len() as u64 - bytes_max;
-            let mut removed = 0;
+            let mut removed_bytes = 0;
             self.answers.retain(|answer| {
-                if removed >= excess || answer.denied.is_some() {
+                if removed_bytes >= excess || answer.denied.is_some() {
                     return true;
                 }
-                removed += bytes_of(answer);
+                removed_bytes += json_size(answer);
                 false
             });
-            if removed == 0 {
+            if removed_bytes == 0 {
                 return Err(io::Error::other("it is full of denials"));
             }
         }
@@ -81,26 +86,25 @@ impl ApprovalStore for AnswerFile {
     }
 
     fn add(&self, answer: &RememberedAnswer) -> Result<(), Error> {
-        if bytes_of(answer) > ANSWER_BYTES_MAX {
+        if json_size(answer) > ANSWER_BYTES_MAX {
             let message = format!(
                 "an answer with more than {} is not remembered",
                 ByteCount(ANSWER_BYTES_MAX)
             );
             return Err(Error::new(ErrorKind::Io, Phase::Registry, message));
         }
-        let file = LockedFile::acquire(&self.0).map_err(|error| self.failed(&error))?;
+        let file = LockedFile::acquire(&self.0).map_err(|error| self.unusable(&error))?;
         let mut content = self.read()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         content.forget_expired(now.as_secs());
         content.answers.push(answer.clone());
-        let text = content.into_text(BYTES_MAX).map_err(|error| self.failed(&error))?;
-        file.replace(text.as_bytes()).map_err(|error| self.failed(&error))
+        let text = content.into_text(BYTES_MAX).map_err(|error| self.unusable(&error))?;
+        file.replace(text.as_bytes()).map_err(|error| self.unusable(&error))
     }
 }
 
-/// Returns the size of an answer in JSON without line breaks. The answer takes more bytes in the file, which is
-/// indented.
-fn bytes_of(answer: &RememberedAnswer) -> u64 {
+/// Returns the size of an answer as JSON on one line. In the file, which is indented, the answer takes more bytes.
+fn json_size(answer: &RememberedAnswer) -> u64 {
     serde_json::to_string(answer).map_or(0, |text| text.len() as u64)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::answer::{TypedAnswer, parse};
+use super::answer::{TypedAnswer, parse_answer};
 use super::question::{EDIT_PROMPT, PROMPT, help, question};
 use super::typed_input::{TypedInput, TypedLines, discard_typed};
 use crate::output::page::{BAD, Page};
@@ -12,8 +12,8 @@ use crate::output::printer::write_stderr;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use toolwit::{Arguments, ToolContext};
 
-/// Maximum number of lines that are read for one question.
-const LINES_MAX: usize = 20;
+/// Maximum number of prompts for an answer to one question.
+const PROMPTS_MAX: usize = 20;
 
 /// A display that must not draw while a person types.
 pub(crate) trait Screen: Send + Sync {
@@ -32,7 +32,7 @@ impl TerminalApprover {
     }
 }
 
-/// An open question, for which the display is paused. Dropping it continues the display.
+/// A question that a person is reading or answering. The display is paused; dropping this value continues the display.
 struct OpenQuestion {
     screen: Arc<dyn Screen>,
     is_answered: bool,
@@ -70,25 +70,26 @@ impl Approver for TerminalApprover {
 /// Asks a person about a call. Dropping the future ends the question.
 pub(crate) async fn ask_person(question: Page, arguments: Arguments) -> ApprovalAnswer {
     discard_typed();
-    ask(&question, &arguments, &mut TypedInput, &mut write_stderr).await
+    ask_repeatedly(&question, &arguments, &mut TypedInput, &mut write_stderr).await
 }
 
-/// Asks until there is an answer. The end of the input is not an approval.
-async fn ask(
+/// Asks until there is an answer, at most [`PROMPTS_MAX`] times. Without an answer, as at the end of the input, the call is
+/// not approved.
+async fn ask_repeatedly(
     question: &Page,
     arguments: &Arguments,
     typed: &mut dyn TypedLines,
     print: &mut (dyn FnMut(&Page) + Send),
 ) -> ApprovalAnswer {
     print(question);
-    for _ in 0..LINES_MAX {
-        prompt(PROMPT, print);
+    for _ in 0..PROMPTS_MAX {
+        print_prompt(PROMPT, print);
         let Some(line) = typed.next().await else { break };
-        match parse(&line, arguments) {
+        match parse_answer(&line, arguments) {
             TypedAnswer::Answer(answer) => return answer,
             TypedAnswer::Help => print(&help()),
             TypedAnswer::Edit => {
-                prompt(EDIT_PROMPT, print);
+                print_prompt(EDIT_PROMPT, print);
                 let Some(line) = typed.next().await else { break };
                 match serde_json::from_str(&line) {
                     Ok(arguments) => return Approval::Edited { arguments }.into(),
@@ -104,12 +105,13 @@ async fn ask(
     unanswered("it needs an approval, and the terminal gave none")
 }
 
-fn prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
+fn print_prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
     let mut page = Page::new();
     page.text(text);
     print(&page);
 }
 
+/// Returns the outcome of a question that got no answer. The reason is for the model.
 pub(super) fn unanswered(reason: &str) -> ApprovalAnswer {
     let reason = reason.to_owned();
     Approval::Unanswered { reason }.into()
@@ -157,7 +159,7 @@ mod tests {
         let question = question(request);
         let mut typed = typed.lines();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let answer = runtime.block_on(ask(&question, &request.arguments, &mut typed, &mut print));
+        let answer = runtime.block_on(ask_repeatedly(&question, &request.arguments, &mut typed, &mut print));
         (anstream::adapter::strip_str(&printed).to_string(), answer)
     }
 

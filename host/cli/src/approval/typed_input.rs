@@ -10,12 +10,13 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// A source of typed lines.
 #[async_trait]
 pub(super) trait TypedLines: Send {
-    /// Waits for a line. Returns `None` at the end of the input, and for a line that is too long or not text.
+    /// Waits for a line. Returns `None` at the end of the input, after a read error, and for a line that is too long or
+    /// not UTF-8.
     async fn next(&mut self) -> Option<String>;
 }
 
-/// Standard input, which is a terminal. Input is read only when a line is available, so that a dropped wait takes no
-/// line from the next reader.
+/// Standard input, which is a terminal. On Unix, input is read only when a line is available, so that a dropped wait
+/// takes no line from the next reader.
 pub(super) struct TypedInput;
 
 #[async_trait]
@@ -24,8 +25,8 @@ impl TypedLines for TypedInput {
         let mut line = Vec::new();
         // One read from a terminal returns one line, or a part of a line that is longer than the terminal's buffer.
         while !line.ends_with(b"\n") && line.len() < LINE_BYTES_MAX {
-            match read_part().await {
-                Ok(part) if !part.is_empty() => line.extend(part),
+            match read_chunk().await {
+                Ok(chunk) if !chunk.is_empty() => line.extend(chunk),
                 _ => return None,
             }
         }
@@ -33,19 +34,19 @@ impl TypedLines for TypedInput {
     }
 }
 
-/// Waits for a line or a part of it.
-async fn read_part() -> io::Result<Vec<u8>> {
+/// Waits for input, and reads it once: a line, or a part of a long line.
+async fn read_chunk() -> io::Result<Vec<u8>> {
     wait_for_input().await?;
-    let read = tokio::task::spawn_blocking(|| {
-        let mut part = vec![0; 4096];
-        let count = read_unbuffered(&mut part)?;
-        part.truncate(count);
-        Ok(part)
+    let task = tokio::task::spawn_blocking(|| {
+        let mut chunk = vec![0; 4096];
+        let count = read_unbuffered(&mut chunk)?;
+        chunk.truncate(count);
+        Ok(chunk)
     });
-    read.await.map_err(io::Error::other)?
+    task.await.map_err(io::Error::other)?
 }
 
-/// Waits until the terminal has a line.
+/// Waits until the terminal has a line. On other systems than Unix, the read itself waits.
 #[cfg(unix)]
 async fn wait_for_input() -> io::Result<()> {
     use std::os::fd::AsFd;
@@ -67,16 +68,18 @@ async fn wait_for_input() -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
-    Ok(rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut *part))?)
+fn read_unbuffered(chunk: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| {
+        rustix::io::read(io::stdin(), &mut *chunk)
+    })?)
 }
 
 #[cfg(not(unix))]
-fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
-    io::Read::read(&mut io::stdin().lock(), part)
+fn read_unbuffered(chunk: &mut [u8]) -> io::Result<usize> {
+    io::Read::read(&mut io::stdin().lock(), chunk)
 }
 
-/// Discards typed input that was not read, so that it does not answer the next question.
+/// Discards typed input that was not read, so that it does not answer the next question. Only on Unix.
 pub(super) fn discard_typed() {
     #[cfg(unix)]
     // The call fails if the input is not a terminal; then no person is asked.

@@ -1,4 +1,4 @@
-//! A session with the calls that wait in it.
+//! A session, and its calls that wait for an approval.
 
 use serde_json::{Value, json};
 
@@ -10,69 +10,84 @@ use toolwit::agent::{JournalError, JournalStore, PendingApproval, SessionId};
 use toolwit::tool::{Approval, ApprovalAnswer};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// A session with the calls that wait in it for an approval.
+/// A session, and its calls that wait for an approval.
 pub(crate) struct WaitingSession {
     pub(crate) session: SessionId,
     /// Whether a process has the session open.
     pub(crate) is_open: bool,
+    /// The questions about these calls. A question can have an answer that the run has not used yet.
     pub(crate) approvals: Vec<PendingApproval>,
-    /// The file of the session, for suggested commands.
-    sessions: SessionFlags,
+    /// The options that select the file with the sessions, for suggested commands.
+    session_flags: SessionFlags,
 }
 
 impl WaitingSession {
+    /// Reads the calls of a session that wait for an approval.
+    ///
+    /// # Errors
+    /// If the session does not exist or cannot be read.
     pub(crate) async fn read(
         store: &dyn JournalStore,
         session: &SessionId,
-        sessions: &SessionFlags,
+        session_flags: &SessionFlags,
     ) -> Result<Self, Error> {
-        let explained = |error| match error {
-            JournalError::Missing(session) => sessions.missing(&session),
+        let explain = |error| match error {
+            JournalError::Missing(session) => session_flags.missing_session_error(&session),
             other => Error::from(other),
         };
         Ok(Self {
             session: session.clone(),
-            is_open: store.is_open(session).await.map_err(explained)?,
-            approvals: store.pending_approvals(session).await.map_err(explained)?,
-            sessions: sessions.clone(),
+            is_open: store.is_open(session).await.map_err(explain)?,
+            approvals: store.pending_approvals(session).await.map_err(explain)?,
+            session_flags: session_flags.clone(),
         })
     }
 
-    /// Returns the calls without an answer.
+    /// Returns the questions without an answer.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &PendingApproval> {
         self.approvals.iter().filter(|pending| pending.answer.is_none())
     }
 
-    /// Returns the question about a call. The question must be the only one about this call, or have the given number.
+    /// Returns the open question about a call.
+    ///
+    /// # Errors
+    /// If no question about the call is open, or the open one has another number than `number`. If the call has changed
+    /// since it was first asked about, `number` is required, so that nobody answers a question that they have not read.
     pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
         let session = self.session.as_str();
         let list = self
-            .sessions
+            .session_flags
             .suggest(SuggestedCommand::new("approvals").operand(session));
         let Some(pending) = self.approvals.iter().find(|pending| pending.question.id == call) else {
             let message = format!("the call `{call}` of the session `{session}` does not wait for an answer");
-            return Err(wrong(message, format!("`{list}` lists the calls that do")));
+            return Err(configuration_error(
+                message,
+                format!("`{list}` lists the calls that do"),
+            ));
         };
         let hint = || {
             let command = SuggestedCommand::new("approve").operand(session).operand(call);
             let command = command.option("question", &pending.number.to_string());
-            let command = self.sessions.suggest(command);
+            let command = self.session_flags.suggest(command);
             format!("read it with `{list}`, then run `{command}`")
         };
         match number {
             Some(number) if number != pending.number => {
                 let message = format!("question {number} about the call `{call}` is not open");
-                Err(wrong(message, hint()))
+                Err(configuration_error(message, hint()))
             }
             None if pending.has_changed => {
                 let message = format!("the call `{call}` has changed since it was first asked about");
-                Err(wrong(message, hint()))
+                Err(configuration_error(message, hint()))
             }
             _ => Ok(pending),
         }
     }
 
     /// Stores the answer to a question.
+    ///
+    /// # Errors
+    /// If the question has an answer, is not open any more, or the answer cannot be stored.
     pub(crate) async fn answer(
         &self,
         store: &dyn JournalStore,
@@ -80,13 +95,13 @@ impl WaitingSession {
         answer: ApprovalAnswer,
     ) -> Result<(), Error> {
         let call = &pending.question.id;
-        let stored = store.answer_approval(&self.session, pending.number, answer).await;
-        stored.map_err(|error| match error {
-            JournalError::Answered(..) => wrong(
+        let outcome = store.answer_approval(&self.session, pending.number, answer).await;
+        outcome.map_err(|error| match error {
+            JournalError::Answered(..) => configuration_error(
                 format!("the call `{call}` has been answered"),
                 "the first answer counts".to_owned(),
             ),
-            JournalError::NotPending(..) => wrong(
+            JournalError::NotPending(..) => configuration_error(
                 format!("the call `{call}` does not wait any more"),
                 "its run continued or ended".to_owned(),
             ),
@@ -94,12 +109,16 @@ impl WaitingSession {
         })
     }
 
-    /// Writes the calls, as they would run.
+    /// Writes the calls, as they would run. Writes nothing if no call waits.
     pub(crate) fn write(&self, page: &mut Page) {
         if self.approvals.is_empty() {
             return;
         }
-        let state = if self.is_open { "open in a process" } else { "left" };
+        let state = if self.is_open {
+            "open in a process"
+        } else {
+            "interrupted"
+        };
         page.gap();
         page.styled(NAME, &self.session)
             .text("  ")
@@ -112,14 +131,14 @@ impl WaitingSession {
             page.append(&pending_question(&pending.question));
             if pending.has_changed {
                 let number = pending.number;
-                note(
+                write_note(
                     page,
                     "question",
-                    &format!("{number}; an earlier one had another content"),
+                    &format!("{number}; an earlier question about this call had other content"),
                 );
             }
             if let Some(answer) = &pending.answer {
-                note(page, "answer", &text_of(&answer.approval));
+                write_note(page, "answer", &describe_answer(&answer.approval));
             }
         }
     }
@@ -130,26 +149,26 @@ impl WaitingSession {
     }
 
     /// Describes the next step after an answer.
-    pub(crate) fn next(&self) -> String {
+    pub(crate) fn next_step(&self) -> String {
         if self.is_open {
             return "the process that has the session open continues".to_owned();
         }
         let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
-        let resume = self.sessions.suggest(resume);
+        let resume = self.session_flags.suggest(resume);
         format!("`{resume}` continues the run, with its options")
     }
 
     /// Returns the commands that answer the question about the first call without an answer.
-    pub(crate) fn commands(&self) -> Option<String> {
+    pub(crate) fn answer_commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);
-        let command = |name| self.sessions.suggest(command(name));
+        let command = |name| self.session_flags.suggest(command(name));
         Some(format!("`{}` or `{}`", command("approve"), command("deny")))
     }
 }
 
-/// Returns a stored answer as text.
-fn text_of(approval: &Approval) -> String {
+/// Describes a stored answer.
+fn describe_answer(approval: &Approval) -> String {
     match approval {
         Approval::Approved => "allowed".to_owned(),
         Approval::Edited { arguments } => {
@@ -161,7 +180,7 @@ fn text_of(approval: &Approval) -> String {
     }
 }
 
-fn note(page: &mut Page, label: &str, text: &str) {
+fn write_note(page: &mut Page, label: &str, text: &str) {
     page.indent(2)
         .styled(FAINT, label)
         .indent(11_usize.saturating_sub(label.len()))
@@ -169,6 +188,6 @@ fn note(page: &mut Page, label: &str, text: &str) {
         .end();
 }
 
-fn wrong(message: String, hint: String) -> Error {
+fn configuration_error(message: String, hint: String) -> Error {
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }

@@ -79,7 +79,7 @@ pub(crate) struct Add {
 struct Report {
     name: String,
     path: String,
-    /// The URL from which it was downloaded.
+    /// The URL from which the package was downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     digest: String,
@@ -89,13 +89,13 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
-    /// The reason why the WIT file next to the component does not describe the component.
+    /// The reason why the WIT file next to the component is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<String>,
     needs_grants: bool,
-    /// Whether its compiled code is cached.
+    /// Whether the compiled code is in the code cache.
     compiled: bool,
-    /// The reason why it cannot be compiled for this machine.
+    /// The reason why the component cannot be compiled for this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_warning: Option<String>,
 }
@@ -125,9 +125,9 @@ impl Add {
             print_shipped(printer)?;
             return Ok(Exit::Success);
         }
-        let added = self.add(printer, cancel).await?;
-        let mut reports: Vec<_> = added.iter().map(Report::from).collect();
-        for (package, report) in added.iter().zip(&mut reports) {
+        let added_packages = self.add(printer, cancel).await?;
+        let mut reports: Vec<_> = added_packages.iter().map(Report::from).collect();
+        for (package, report) in added_packages.iter().zip(&mut reports) {
             let compilation = self
                 .compile
                 .compile(&package.path, self.plugins.wasi, printer, cancel)
@@ -135,13 +135,16 @@ impl Add {
             report.compiled = compilation.is_compiled();
             report.compile_warning = compilation.warning(&package.name);
         }
-        let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
-        let undiscovered: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
-        if !undiscovered.is_empty()
-            && let Err(error) = self.discover(&undiscovered, &mut reports, printer).await
+        let undiscovered = added_packages.iter().filter(|package| package.has_undiscovered_tools);
+        let undiscovered_names: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
+        if !undiscovered_names.is_empty()
+            && let Err(error) = self.discover(&undiscovered_names, &mut reports, printer).await
         {
             // The files are copied already. A failed discovery does not undo that.
-            for report in reports.iter_mut().filter(|report| undiscovered.contains(&report.name)) {
+            for report in reports
+                .iter_mut()
+                .filter(|report| undiscovered_names.contains(&report.name))
+            {
                 report.discovery_error = Some(error.message.clone());
             }
         }
@@ -149,6 +152,7 @@ impl Add {
         Ok(Exit::Success)
     }
 
+    /// Copies the packages into the plugin directory. Downloads or builds them first, if necessary.
     async fn add(&self, printer: Printer, cancel: &CancellationToken) -> Result<Vec<AddedPackage>, Error> {
         let source = match (&self.shipped, &self.source) {
             (Some(Some(name)), _) => PackageSource::Path(build_shipped(name, printer, cancel).await?),
@@ -173,10 +177,10 @@ impl Add {
         if let Some(index) = self.index.index()? {
             installation = installation.index(index);
         }
-        let added = with_spinner(printer, "downloading", installation.run(&source));
+        let download = with_spinner(printer, "downloading", installation.run(&source));
         tokio::select! {
             biased;
-            added = added => added.map_err(hint::add_error),
+            packages = download => packages.map_err(hint::add_error),
             () = cancel.cancelled() => {
                 Err(Error::new(ErrorKind::Cancelled, Phase::Registry, "interrupted during the download; nothing was added"))
             }
@@ -185,7 +189,9 @@ impl Add {
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
-        let host = self.plugins.granted(&LimitFlags::default(), &self.authority)?;
+        let host = self
+            .plugins
+            .builder_with_grants(&LimitFlags::default(), &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
@@ -199,18 +205,21 @@ impl Add {
     }
 }
 
-/// Builds a shipped plugin.
+/// Builds a shipped plugin, and returns the path of the component.
 async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken) -> Result<PathBuf, Error> {
-    if shipped::list().iter().any(|(known, _)| *known == name) {
+    if shipped::list().iter().any(|(shipped_name, _)| *shipped_name == name) {
         return ShippedPlugins::find()?.build(name, printer, cancel).await;
     }
     let message = format!("no plugin `{name}` ships with Toolwit");
-    let names: Vec<_> = shipped::list().into_iter().map(|(known, _)| known).collect();
+    let names: Vec<_> = shipped::list()
+        .into_iter()
+        .map(|(shipped_name, _)| shipped_name)
+        .collect();
     let hint = format!("there are {}; `toolwit add --shipped` describes them", names.join(", "));
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 
-/// Lists the shipped plugins.
+/// Prints the shipped plugins.
 fn print_shipped(printer: Printer) -> Result<(), Failure> {
     let plugins = shipped::list();
     if printer.format() == Format::Json {

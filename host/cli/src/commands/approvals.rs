@@ -19,7 +19,7 @@ Examples:
   toolwit approve rome call_7
   toolwit deny rome call_7 --reason \"not that one\"";
 
-/// List the calls of sessions that wait for an approval
+/// List the calls that wait for an approval, of all sessions or one
 ///
 /// Each call is shown exactly as it would run: its tool, its arguments and the grants that it would use.
 #[derive(Debug, clap::Args)]
@@ -34,19 +34,19 @@ pub(crate) struct ListApprovals {
 impl ListApprovals {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open().await?;
-        let waiting = match &self.session {
+        let waiting_sessions = match &self.session {
             Some(session) => vec![WaitingSession::read(&store, session, &self.sessions).await?],
-            None => all(&store, &self.sessions).await?,
+            None => read_all_waiting(&store, &self.sessions).await?,
         };
         if printer.format() == Format::Json {
-            let documents: Vec<_> = waiting.iter().map(WaitingSession::document).collect();
+            let documents: Vec<_> = waiting_sessions.iter().map(WaitingSession::document).collect();
             printer.document(&json!({ "sessions": documents }))?;
             return Ok(Exit::Success);
         }
         let mut page = Page::new();
-        waiting.iter().for_each(|session| session.write(&mut page));
+        waiting_sessions.iter().for_each(|session| session.write(&mut page));
         printer.data(&page)?;
-        match waiting.iter().find_map(WaitingSession::commands) {
+        match waiting_sessions.iter().find_map(WaitingSession::answer_commands) {
             Some(commands) => printer.hint(format_args!("{commands} answers")),
             None if page.is_empty() => printer.hint("no call waits for an approval"),
             None => {}
@@ -55,14 +55,14 @@ impl ListApprovals {
     }
 }
 
-/// Returns the sessions in which calls wait.
-async fn all(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
-    let mut waiting = Vec::new();
+/// Returns the sessions in which calls wait. Only a session whose last run did not end can have such calls.
+async fn read_all_waiting(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
+    let mut waiting_sessions = Vec::new();
     for summary in store.sessions().await.map_err(Error::from)? {
         if summary.is_interrupted {
-            waiting.push(WaitingSession::read(store, &summary.session, sessions).await?);
+            waiting_sessions.push(WaitingSession::read(store, &summary.session, sessions).await?);
         }
     }
-    waiting.retain(|session| !session.approvals.is_empty());
-    Ok(waiting)
+    waiting_sessions.retain(|session| !session.approvals.is_empty());
+    Ok(waiting_sessions)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::approval::{WaitingSession, ask_person, lasting, pending_question};
+use crate::approval::{WaitingSession, ask_person, pending_question, with_lasting_scope};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
@@ -26,8 +26,9 @@ Examples:
 
 /// Allow a call that waits for an approval in a session
 ///
-/// The answer is stored at once, for exactly the call that `toolwit approvals` shows, and used once. If a process runs the session, it
-/// continues; otherwise `toolwit resume` uses the answer. The first answer counts, at the terminal of the run or here.
+/// The answer is stored at once, and is for exactly the call that `toolwit approvals` shows. If a process runs the
+/// session, that process continues; otherwise `toolwit resume` uses the answer. The first answer counts, at the
+/// terminal of the run or here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Approve {
@@ -47,7 +48,7 @@ pub(crate) struct Approve {
         conflicts_with = "arguments"
     )]
     scope: Scope,
-    /// Time for which it is valid for them [default: 30 days for `arguments` and `tool`]
+    /// Time for which the answer is valid for further calls [default: 30 days for `arguments` and `tool`]
     #[arg(long, value_name = "TIME", requires = "call", conflicts_with = "arguments")]
     valid_for: Option<Span>,
     /// Number of the question, for a call that has changed since it was first asked about
@@ -75,28 +76,29 @@ enum Scope {
 impl Approve {
     pub(crate) async fn run(mut self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
+        let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let Some(call) = &self.call else {
-            return ask_about_all(&waiting, &store, printer).await;
+            return ask_about_all(&waiting_session, &store, printer).await;
         };
-        let pending = waiting.find(call, self.question)?;
+        let pending = waiting_session.find(call, self.question)?;
         let answer = match self.arguments.take() {
             Some(text) => Approval::Edited {
                 arguments: read_object(text, cancel).await?,
             }
             .into(),
-            None => self.answer(pending),
+            None => self.approval_of(pending),
         };
-        let mut allowed = pending.clone();
+        let mut allowed_call = pending.clone();
         if let Approval::Edited { arguments } = &answer.approval {
-            allowed.question.arguments.clone_from(arguments);
+            allowed_call.question.arguments.clone_from(arguments);
         }
-        waiting.answer(&store, pending, answer).await?;
-        print_answered("allowed", &waiting, &allowed, printer)?;
+        waiting_session.answer(&store, pending, answer).await?;
+        print_decision("allowed", &waiting_session, &allowed_call, printer)?;
         Ok(Exit::Success)
     }
 
-    fn answer(&self, pending: &PendingApproval) -> ApprovalAnswer {
+    /// Returns the approval of a call with the scope and validity of the options.
+    fn approval_of(&self, pending: &PendingApproval) -> ApprovalAnswer {
         let approved = ApprovalAnswer::from(Approval::Approved);
         let answer = match self.scope {
             Scope::Call => approved,
@@ -104,9 +106,9 @@ impl Approve {
             Scope::Session => approved.with_scope(ApprovalScope::Session),
             Scope::Arguments => {
                 let pattern = ArgumentPattern::exactly(&pending.question.arguments);
-                lasting(approved, ApprovalScope::Arguments(pattern))
+                with_lasting_scope(approved, ApprovalScope::Arguments(pattern))
             }
-            Scope::Tool => lasting(approved, ApprovalScope::Tool),
+            Scope::Tool => with_lasting_scope(approved, ApprovalScope::Tool),
         };
         match self.valid_for {
             Some(Span(time)) => answer.with_validity(time),
@@ -115,18 +117,22 @@ impl Approve {
     }
 }
 
-/// Asks the person at the terminal about each call that waits.
-async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, printer: Printer) -> Result<Exit, Failure> {
-    let open: Vec<_> = waiting.unanswered().collect();
-    if open.is_empty() {
+/// Asks the person at the terminal about each call that waits, until a question gets no answer.
+async fn ask_about_all(
+    waiting_session: &WaitingSession,
+    store: &dyn JournalStore,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    let unanswered: Vec<_> = waiting_session.unanswered().collect();
+    if unanswered.is_empty() {
         printer.hint(format_args!(
             "no call of the session `{}` waits for an answer",
-            waiting.session
+            waiting_session.session
         ));
         return Ok(Exit::Success);
     }
     if printer.format() == Format::Json || !can_ask() {
-        let calls: Vec<_> = open
+        let calls: Vec<_> = unanswered
             .iter()
             .map(|pending| format!("`{}`", pending.question.id))
             .collect();
@@ -136,36 +142,36 @@ async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, print
             .with_suggestion(hint)
             .into());
     }
-    for pending in open {
+    for pending in unanswered {
         let question = pending_question(&pending.question);
         let answer = ask_person(question, pending.question.arguments.clone()).await;
         match answer.approval {
             Approval::Unanswered { .. } => return Ok(Exit::Stopped),
-            _ => waiting.answer(store, pending, answer).await?,
+            _ => waiting_session.answer(store, pending, answer).await?,
         }
     }
     let mut page = Page::new();
-    page.text(waiting.next()).end();
+    page.text(waiting_session.next_step()).end();
     printer.message(&page);
     Ok(Exit::Success)
 }
 
-/// Prints the decision and the next step.
-pub(super) fn print_answered(
+/// Prints the call, the decision about it and the next step.
+pub(super) fn print_decision(
     decision: &str,
-    waiting: &WaitingSession,
+    waiting_session: &WaitingSession,
     pending: &PendingApproval,
     printer: Printer,
 ) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({
-            "session": waiting.session, "call": pending.question.id, "question": pending.number,
-            "decision": decision, "is_open": waiting.is_open,
+            "session": waiting_session.session, "call": pending.question.id, "question": pending.number,
+            "decision": decision, "is_open": waiting_session.is_open,
         }));
     }
     printer.message(&pending_question(&pending.question));
     let mut page = Page::new();
-    page.text(decision).text("; ").text(waiting.next()).end();
+    page.text(decision).text("; ").text(waiting_session.next_step()).end();
     printer.message(&page);
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::input::wasi::WasiFlags;
 use crate::output::page::{FAINT, Page, counted, size};
 use crate::output::printer::{Format, Printer, Verbosity};
 use crate::output::progress::Spinner;
-use toolwit::build::{Build as Request, BuildError, BuildEvent, BuildReport};
+use toolwit::build::{Build as BuildRequest, BuildError, BuildEvent, BuildReport};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ pub(crate) struct Build {
 
 impl Build {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let mut request = Request::new(self.source);
+        let mut request = BuildRequest::new(self.source);
         if let Some(out) = self.out {
             request = request.out(out);
         }
@@ -108,9 +108,9 @@ impl Build {
     }
 }
 
-fn print_summary(printer: Printer, report: &BuildReport, tools: usize) {
+fn print_summary(printer: Printer, report: &BuildReport, tool_count: usize) {
     let mut page = Page::new();
-    let tools = counted(tools, "tool");
+    let tools = counted(tool_count, "tool");
     page.styled(
         FAINT,
         format_args!("built {}: {}, {tools}", report.name, size(report.size_bytes)),
@@ -119,26 +119,26 @@ fn print_summary(printer: Printer, report: &BuildReport, tools: usize) {
     printer.message(&page);
 }
 
-/// Builds a plugin and shows the steps: as a spinner on a terminal, else as lines.
+/// Builds a plugin and shows the steps: as a spinner on a terminal, otherwise as lines.
 ///
 /// # Errors
-/// If the build fails, or is interrupted. Its child processes are then killed.
+/// If the build fails or is interrupted. An interrupt kills its child processes.
 pub(crate) async fn build(
-    request: Request,
+    request: BuildRequest,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<BuildReport, Error> {
     let steps = BuildProgress::new(printer);
     let show = |event: BuildEvent<'_>| steps.show(&event);
-    let built = tokio::select! {
+    let report = tokio::select! {
         biased;
-        built = request.run(&show) => built,
+        report = request.run(&show) => report,
         () = cancel.cancelled() => {
             return Err(Error::new(ErrorKind::Cancelled, Phase::Build, "the build was interrupted"));
         }
     };
     drop(steps);
-    built.map_err(|error| from_build_error(&error, printer))
+    report.map_err(|error| from_build_error(&error, printer))
 }
 
 /// Shows the progress of a build.
@@ -166,7 +166,8 @@ impl BuildProgress {
     }
 }
 
-/// Converts a build error. The compiler output was printed already, unless the verbosity is quiet or the format JSON.
+/// Converts a build error. The error contains the compiler output only if the output was not printed during the build:
+/// with JSON as the format, or quiet as the verbosity.
 fn from_build_error(error: &BuildError, printer: Printer) -> Error {
     let kind = match error {
         BuildError::NotADirectory { .. } | BuildError::NothingToBuild { .. } => ErrorKind::Configuration,

@@ -18,8 +18,8 @@ Examples:
 
 /// Show, limit or empty the code cache
 ///
-/// A component is compiled when it is first called. The compiled code is cached by the digest of the component for later
-/// processes. After removal, the component is compiled again.
+/// A component is compiled before its first call. The compiled code is cached by the digest of the component for later
+/// processes. A component whose code was removed is compiled again before its next call.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cache {

@@ -1,4 +1,4 @@
-//! Compiles components after `build` and `add`, so that their first call does not wait.
+//! Compiles components ahead of their first call, for `add`, `build`, `dev` and `test`.
 
 use std::path::Path;
 
@@ -24,9 +24,9 @@ pub(crate) struct CompileFlags {
 pub(crate) enum Compilation {
     /// The cache has the compiled code.
     Compiled,
-    /// The user did not want the compilation.
+    /// The command had the option `--no-compile`.
     Skipped,
-    /// The component is complete, but not compiled. Its first call will fail or compile it.
+    /// The component file is complete, but could not be compiled. Its first call tries again.
     Failed(Error),
 }
 
@@ -35,10 +35,10 @@ impl Compilation {
         matches!(self, Self::Compiled)
     }
 
-    /// Requires that the host can load the component: otherwise, each of its calls fails in the same way.
+    /// Checks that the compilation did not fail with an error that each call of the component would repeat.
     ///
     /// # Errors
-    /// The reason why it cannot be loaded.
+    /// The reason why the host cannot load the component.
     pub(crate) fn require_loadable(self) -> Result<(), Error> {
         use ErrorKind::{MalformedComponent, UnknownImport, Unsupported};
         match self {
@@ -47,7 +47,7 @@ impl Compilation {
         }
     }
 
-    /// Returns a warning for people.
+    /// Returns a warning if the compilation failed.
     pub(crate) fn warning(&self, name: &str) -> Option<String> {
         match self {
             Self::Failed(error) => Some(format!("{name} cannot be compiled for this machine: {}", error.message)),
@@ -61,7 +61,7 @@ impl CompileFlags {
     /// Guest code does not run.
     ///
     /// # Errors
-    /// Only if it is interrupted.
+    /// Only if the compilation is interrupted. A compilation that failed is an outcome.
     pub(crate) async fn compile(
         self,
         component: &Path,
@@ -78,11 +78,10 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If the
-/// component cannot be compiled, the later call returns the reason.
+/// Compiles the selected component into the cache of compiled code, so that a later call does not wait.
 ///
 /// # Errors
-/// Only if it is interrupted.
+/// Only if the compilation is interrupted. A compilation that failed is an outcome.
 pub(crate) async fn compile_ahead(
     plugins: &PluginFlags,
     name: &str,
@@ -90,10 +89,10 @@ pub(crate) async fn compile_ahead(
     cancel: &CancellationToken,
 ) -> Result<Compilation, Error> {
     let text = format!("compiling {name} for this machine");
-    let compiled = with_spinner(printer, &text, compile(plugins));
+    let compilation = with_spinner(printer, &text, compile_all(plugins));
     tokio::select! {
         biased;
-        compiled = compiled => Ok(compiled.map_or_else(Compilation::Failed, |()| Compilation::Compiled)),
+        compiled = compilation => Ok(compiled.map_or_else(Compilation::Failed, |()| Compilation::Compiled)),
         () = cancel.cancelled() => {
             let message = format!("interrupted while compiling {name}; the component is complete");
             Err(Error::new(ErrorKind::Cancelled, Phase::Build, message))
@@ -101,7 +100,8 @@ pub(crate) async fn compile_ahead(
     }
 }
 
-async fn compile(plugins: &PluginFlags) -> Result<(), Error> {
+/// Loads and compiles the selected components.
+async fn compile_all(plugins: &PluginFlags) -> Result<(), Error> {
     let host = plugins.load(&LimitFlags::default()).await?;
     for package in host.registry().packages() {
         if let Some(reason) = package.reason() {

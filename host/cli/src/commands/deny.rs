@@ -1,7 +1,7 @@
 //! `toolwit deny`: denies a call that waits for an approval in a session.
 
-use super::approve::print_answered;
-use crate::approval::{WaitingSession, denied};
+use super::approve::print_decision;
+use crate::approval::{WaitingSession, denial};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::sessions::SessionFlags;
@@ -36,10 +36,12 @@ pub(crate) struct Deny {
 impl Deny {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
-        let pending = waiting.find(&self.call, self.question)?;
-        waiting.answer(&store, pending, denied(&self.reason).into()).await?;
-        print_answered("denied", &waiting, pending, printer)?;
+        let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
+        let pending = waiting_session.find(&self.call, self.question)?;
+        waiting_session
+            .answer(&store, pending, denial(&self.reason).into())
+            .await?;
+        print_decision("denied", &waiting_session, pending, printer)?;
         Ok(Exit::Success)
     }
 }

@@ -17,7 +17,7 @@ use crate::input::plugins::PluginFlags;
 use crate::input::wasi::WasiFlags;
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted, first_sentence};
 use crate::output::printer::Printer;
-use toolwit::build::{Build as Request, SourceSnapshot};
+use toolwit::build::{Build as BuildRequest, SourceSnapshot};
 use toolwit::testing::TestSuite;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -55,16 +55,16 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         loop {
-            let built = self.snapshot()?;
+            let built_source = self.snapshot()?;
             match self.cycle(printer, cancel).await {
                 Ok(()) => {}
-                Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.error(&error)?,
+                Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.report_error(&error)?,
                 Err(failure) => return Err(failure),
             }
             let mut page = Page::new();
             page.styled(FAINT, "waiting for changes").end();
             printer.message(&page);
-            while self.snapshot()? == built {
+            while self.snapshot()? == built_source {
                 tokio::select! {
                     () = tokio::time::sleep(POLL_INTERVAL) => {}
                     () = cancel.cancelled() => return Ok(Exit::Success),
@@ -82,7 +82,7 @@ impl Dev {
 
     /// Builds once, and shows the tools, the tests and the call.
     async fn cycle(&self, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
-        let report = build(Request::new(&self.source), printer, cancel).await?;
+        let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
         let inspection = inspect::inspection_of(report.component.clone()).await?;
         let mut page = Page::new();
         for tool in &inspection.tools {
@@ -105,6 +105,7 @@ impl Dev {
         Ok(())
     }
 
+    /// Runs the cases of `tests.toml`, if the file exists.
     async fn test(
         &self,
         plugins: &PluginFlags,
@@ -118,15 +119,15 @@ impl Dev {
         }
         let suite = TestSuite::read(&cases, name)?;
         self.grants.check(&suite)?;
-        let run = CaseOptions {
+        let options = CaseOptions {
             limits: &self.limits,
             grants: self.grants,
         };
-        let outcomes = run_cases(plugins, &suite, run, printer, cancel).await?;
-        let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+        let outcomes = run_cases(plugins, &suite, options, printer, cancel).await?;
+        let failed_count = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         let mut page = Page::new();
-        let style = if failed == 0 { GOOD } else { BAD };
-        page.styled(style, counted(outcomes.len() - failed, "test"))
+        let style = if failed_count == 0 { GOOD } else { BAD };
+        page.styled(style, counted(outcomes.len() - failed_count, "test"))
             .text(" passed")
             .end();
         printer.message(&page);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::access::{parse_access, parse_target};
+use crate::input::access::{parse_access, parse_http_target};
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags, find_plugin};
 use crate::output::page::{BAD, GOOD, Page};
@@ -67,6 +67,6 @@ impl Explain {
 
 /// Parses an access and explains it.
 async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
-    let target = parse_target(access)?;
+    let target = parse_http_target(access)?;
     plugin.explain(&parse_access(access, target.as_ref())).await
 }

@@ -32,9 +32,9 @@ pub(crate) struct Inspect {
     wasi: WasiFlags,
 }
 
-/// The document of `list` about a package, with more fields.
+/// The document that `toolwit list --json` prints about a package, with more fields.
 #[derive(Serialize)]
-struct Document<'a> {
+struct InspectDocument<'a> {
     #[serde(flatten)]
     package: PackageDocument<'a>,
     size_bytes: u64,
@@ -51,6 +51,7 @@ struct Document<'a> {
     wit: Option<&'a str>,
 }
 
+/// The metadata of a component file.
 struct InspectedFile {
     name: String,
     file: PathBuf,
@@ -64,8 +65,8 @@ impl Inspect {
         let inspected = inspect(self.file).await?;
         let refusal = inspected.inspection.require_loadable(self.wasi.versions()?).err();
         match printer.format() {
-            Format::Json => printer.document(&document(&inspected, refusal.as_ref()))?,
-            Format::Human => printer.data(&page(&inspected, refusal.as_ref()))?,
+            Format::Json => printer.document(&inspection_document(&inspected, refusal.as_ref()))?,
+            Format::Human => printer.data(&inspection_page(&inspected, refusal.as_ref()))?,
         }
         Ok(Exit::Success)
     }
@@ -77,7 +78,7 @@ pub(crate) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
 }
 
 async fn inspect(file: PathBuf) -> Result<InspectedFile, Error> {
-    tokio::task::spawn_blocking(move || read(file))
+    tokio::task::spawn_blocking(move || read_file(file))
         .await
         .unwrap_or_else(|error| {
             let message = "reading the component failed unexpectedly";
@@ -85,12 +86,12 @@ async fn inspect(file: PathBuf) -> Result<InspectedFile, Error> {
         })
 }
 
-fn read(file: PathBuf) -> Result<InspectedFile, Error> {
+fn read_file(file: PathBuf) -> Result<InspectedFile, Error> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let named = |error: Error| error.with_plugin(&*name);
+    let of_plugin = |error: Error| error.with_plugin(&*name);
     let bytes_max = EngineLimits::default().component_bytes_max;
-    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(named)?;
-    let bytes = read_component(&file, bytes_max).map_err(named)?;
+    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(of_plugin)?;
+    let bytes = read_component(&file, bytes_max).map_err(of_plugin)?;
     Ok(InspectedFile {
         wit: component_wit(&bytes),
         inspection,
@@ -100,7 +101,7 @@ fn read(file: PathBuf) -> Result<InspectedFile, Error> {
     })
 }
 
-fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Document<'a> {
+fn inspection_document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> InspectDocument<'a> {
     let InspectedFile {
         name,
         file,
@@ -111,7 +112,7 @@ fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Doc
     let manifest = manifest.as_ref();
     let cache = CodeCacheLocation::User.open();
     let code = CodeStates::in_cache(cache.as_ref()).of_digest(&inspection.digest);
-    Document {
+    InspectDocument {
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
@@ -124,7 +125,7 @@ fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Doc
     }
 }
 
-fn page(inspected: &InspectedFile, refusal: Option<&Error>) -> Page {
+fn inspection_page(inspected: &InspectedFile, refusal: Option<&Error>) -> Page {
     let mut page = Page::new();
     write_summary(&mut page, inspected, refusal);
     write_exports(&mut page, &inspected.inspection);
@@ -171,7 +172,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
 fn write_exports(page: &mut Page, inspection: &Inspection) {
     page.title("Tools");
     for tool in &inspection.tools {
-        definition::summary(page, tool, 2);
+        definition::write_summary(page, tool, 2);
     }
     if let Some(contract) = inspection.contract() {
         let note = "listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
@@ -184,7 +185,7 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     if !inspection.entities.is_empty() {
         page.title("Entities");
         for entity in &inspection.entities {
-            definition::entity(page, entity, 2);
+            definition::write_entity(page, entity, 2);
         }
     }
     if !inspection.skipped.is_empty() {

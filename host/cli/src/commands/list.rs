@@ -60,7 +60,7 @@ impl List {
             return print_ranked(&registry, query, printer).await;
         }
         let packages = registry.packages();
-        let described = self.describe(&servers, printer).await;
+        let server_documents = self.describe(&servers, printer).await;
         match printer.format() {
             Format::Json => {
                 let code = CodeStates::of_host(&host);
@@ -68,11 +68,11 @@ impl List {
                     .iter()
                     .map(|package| PackageDocument::of(package, &code))
                     .collect();
-                printer.document(&json!({ "plugins": plugins, "servers": described }))?;
+                printer.document(&json!({ "plugins": plugins, "servers": server_documents }))?;
             }
             Format::Human => {
-                let mut page = page(&registry);
-                described.iter().for_each(|server| server.write(&mut page));
+                let mut page = plugin_page(&registry);
+                server_documents.iter().for_each(|server| server.write(&mut page));
                 printer.data(&page)?;
                 if packages.is_empty() && servers.is_empty() {
                     printer.hint(NO_PACKAGES);
@@ -96,14 +96,14 @@ impl List {
     /// Describes the servers, which are contacted only if the user asked for it.
     async fn describe(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
         if !self.contact {
-            return servers.iter().map(ServerDocument::configured).collect();
+            return servers.iter().map(ServerDocument::not_contacted).collect();
         }
-        let mut described = Vec::new();
+        let mut server_documents = Vec::new();
         for server in servers.iter() {
             let text = format!("contacting {}", server.config().name);
-            described.push(with_spinner(printer, &text, ServerDocument::contacted(server)).await);
+            server_documents.push(with_spinner(printer, &text, ServerDocument::contact(server)).await);
         }
-        described
+        server_documents
     }
 }
 
@@ -116,12 +116,12 @@ async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -
     Ok(Exit::Success)
 }
 
-fn page(registry: &Registry) -> Page {
+fn plugin_page(registry: &Registry) -> Page {
     let packages = registry.packages();
     let definitions = || registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
-    let mut owners: HashMap<&str, usize> = HashMap::new();
+    let mut tools_by_name: HashMap<&str, usize> = HashMap::new();
     for definition in definitions() {
-        *owners.entry(definition.name()).or_default() += 1;
+        *tools_by_name.entry(definition.name()).or_default() += 1;
     }
     let method_names = registry.plugins().flat_map(|plugin| methods(plugin.inspection()));
     let method_widths = method_names.map(|method| method.name().len() + ARROW.chars().count());
@@ -144,8 +144,8 @@ fn page(registry: &Registry) -> Page {
                     page.text(wit_warning(&package.name, problem)).end();
                 }
                 for definition in &plugin.inspection().tools {
-                    let is_shared = owners.get(definition.name()).is_some_and(|owners| *owners > 1);
-                    tool(&mut page, definition, width, is_shared);
+                    let is_ambiguous = tools_by_name.get(definition.name()).is_some_and(|count| *count > 1);
+                    write_tool(&mut page, definition, width, is_ambiguous);
                 }
                 for method in methods(plugin.inspection()) {
                     page.indent(2)
@@ -161,7 +161,7 @@ fn page(registry: &Registry) -> Page {
                         .text(" ")
                         .text(&error.message)
                         .end();
-                    hint(&mut page, &error);
+                    write_hint(&mut page, &error);
                 } else if plugin.inspection().is_interceptor() {
                     let role = "an interceptor, which wraps the calls of other tools";
                     page.indent(2).styled(FAINT, role).end();
@@ -171,36 +171,36 @@ fn page(registry: &Registry) -> Page {
                     }
                 }
             }
-            PackageStatus::Broken(_) => broken(&mut page, package),
+            PackageStatus::Broken(_) => write_broken(&mut page, package),
         }
     }
     page
 }
 
 /// Writes a tool. If its name is ambiguous, its id is shown too.
-fn tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_shared: bool) {
+fn write_tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_ambiguous: bool) {
     let name = definition.name();
     page.indent(2)
         .styled(NAME, name)
         .indent(width.saturating_sub(name.len()) + 2)
         .text(first_sentence(&definition.description))
         .end();
-    if is_shared {
+    if is_ambiguous {
         page.indent(width + 4).styled(FAINT, &definition.id).end();
     }
 }
 
-fn broken(page: &mut Page, package: &Package) {
+fn write_broken(page: &mut Page, package: &Package) {
     let Some(reason) = package.reason() else { return };
     page.indent(2)
         .styled(BAD, "broken:")
         .text(" ")
         .text(&reason.message)
         .end();
-    hint(page, &with_command(reason));
+    write_hint(page, &with_command(reason));
 }
 
-fn hint(page: &mut Page, reason: &Error) {
+fn write_hint(page: &mut Page, reason: &Error) {
     if let Some(suggestion) = &reason.suggestion {
         page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }

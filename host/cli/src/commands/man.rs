@@ -28,9 +28,9 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self, printer: Printer, definition: clap::Command) -> Result<Exit, Failure> {
-        let written = std::fs::create_dir_all(&self.directory)
+        let generation = std::fs::create_dir_all(&self.directory)
             .and_then(|()| clap_mangen::generate_to(definition, &self.directory));
-        written.map_err(|error| {
+        generation.map_err(|error| {
             let message = format!(
                 "the man pages cannot be written to {}: {error}",
                 self.directory.display()

@@ -1,4 +1,5 @@
-//! The subcommands: one file or folder each, named after the command.
+//! The subcommands. Each has a file or folder with its name; `revoke` is in the folder of `grant`. Further modules hold what
+//! several commands share.
 
 pub(crate) mod add;
 pub(crate) mod approvals;
@@ -91,7 +92,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token.
+    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token. For other commands, the caller
+    /// does.
     pub(crate) fn handles_interrupts(&self) -> bool {
         matches!(self, Self::Chat(_))
     }

@@ -56,12 +56,15 @@ impl New {
             ));
             printer.hint(format_args!("in `{}`: `{}`", self.dir.display(), missing.install));
         }
-        printer.hint(format_args!("`{}` builds it and runs its tests", test(&self.dir)));
+        printer.hint(format_args!(
+            "`{}` builds it and runs its tests",
+            test_command(&self.dir)
+        ));
         Ok(Exit::Success)
     }
 }
 
-fn test(dir: &Path) -> SuggestedCommand {
+fn test_command(dir: &Path) -> SuggestedCommand {
     SuggestedCommand::new("test").operand(&dir.to_string_lossy())
 }
 

@@ -49,17 +49,17 @@ impl Pack {
         if let Some(out) = self.out {
             packing = packing.out(out);
         }
-        let packed = packing.run().await?;
-        let component = packed.component.display();
+        let package = packing.run().await?;
+        let component = package.component.display();
         match printer.format() {
             Format::Json => printer.document(&json!({
                 "ok": true,
                 "component": component.to_string(),
-                "size_bytes": packed.size_bytes,
+                "size_bytes": package.size_bytes,
             }))?,
             Format::Human => {
                 let mut page = Page::new();
-                page.styled(FAINT, format_args!("packed: {}", size(packed.size_bytes)))
+                page.styled(FAINT, format_args!("packed: {}", size(package.size_bytes)))
                     .end();
                 printer.message(&page);
                 printer.data(Page::new().text(component).end())?;

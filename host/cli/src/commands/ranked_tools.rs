@@ -28,29 +28,29 @@ impl From<RankFlag> for ToolOrder {
     }
 }
 
-/// The tools in the requested order.
+/// Tools in the order of a query.
 #[derive(Serialize)]
 pub(crate) struct RankedTools {
     tools: Vec<StoredTool>,
 }
 
 impl RankedTools {
-    /// Reads the tools from the store.
+    /// Reads the tools from the metadata database.
     pub(crate) async fn read(registry: &Registry, query: ToolQuery) -> Result<Self, Error> {
         let registry = registry.clone();
-        let read = tokio::task::spawn_blocking(move || registry.ranked_tools(&query)).await;
-        let read = read.map_err(|error| {
+        let reading = tokio::task::spawn_blocking(move || registry.ranked_tools(&query)).await;
+        let tools = reading.map_err(|error| {
             let message = "reading the metadata database failed unexpectedly";
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
-        let tools = read.map_err(|error| {
+        let tools = tools.map_err(|error| {
             let message = format!("the metadata database cannot be read: {error}");
             Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
         })?;
         Ok(Self { tools })
     }
 
-    /// Writes a line for each tool.
+    /// Returns a page with a line for each tool, and the error of a tool that failed.
     pub(crate) fn page(&self) -> Page {
         let mut page = Page::new();
         let width = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();

@@ -33,7 +33,7 @@ pub(crate) struct Refresh {
 
 impl Refresh {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.granted(&self.limits, &self.authority)?;
+        let host = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {
@@ -48,8 +48,8 @@ impl Refresh {
         };
         let outcomes = discover(&host, targets, printer).await?;
         print(&outcomes, printer)?;
-        let failed = outcomes.iter().find_map(|outcome| outcome.tools.as_ref().err());
-        Ok(failed.map_or(Exit::Success, Exit::of))
+        let first_error = outcomes.iter().find_map(|outcome| outcome.tools.as_ref().err());
+        Ok(first_error.map_or(Exit::Success, Exit::of))
     }
 }
 

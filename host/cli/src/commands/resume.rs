@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, denied as refusal};
+use crate::approval::{PreparedAnswers, denial};
 use crate::commands::run::{
-    RunFlags, RunProgress, approver, later_answers, left_to_later, next_run, print_stored_end, waiting,
+    RunFlags, RunProgress, approver, later_answers, next_run, print_stored_end, report_waiting_calls, suspend_for_later,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -64,7 +64,7 @@ pub(crate) struct Resume {
     flags: RunFlags,
 }
 
-/// A decision about a call.
+/// A decision about a call that was running when its process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) call: String,
@@ -96,55 +96,57 @@ impl Resume {
         let journal = Journal::open(&store, &self.session)
             .await
             .map_err(|error| match error {
-                JournalError::Missing(session) => self.flags.sessions.missing(&session),
+                JournalError::Missing(session) => self.flags.sessions.missing_session_error(&session),
                 other => other.into(),
             })?;
         let flags = self
             .flags
-            .asking_later(self.ask_later)
-            .continuing(Some(&journal), printer)?;
+            .with_ask_later(self.ask_later)
+            .with_session_options(Some(&journal), printer)?;
         let model = flags.connect(cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let wait = flags.options.ask_later;
         let later = later_answers(wait, &self.session, &flags.sessions, &progress);
-        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
-        let waits = wait.is_some_and(|Span(time)| !time.is_zero());
+        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
+        let waits_for_answer = wait.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
-        let needs_answers = !can_ask() && !waits && !flags.asks_nothing();
+        let needs_answers = !can_ask() && !waits_for_answer && !flags.asks_nothing();
         let flags = flags.with_approvers(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
-        decide(&mut conversation, &self.decisions)?;
+        apply_decisions(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
             return Err(nothing_to_resume(&self.session, &sessions).into());
         };
         let unresolved = run.unresolved();
         if !unresolved.is_empty() {
-            report(&unresolved, printer);
-            return Err(undecided(&self.session, &unresolved, &sessions).into());
+            print_unresolved(&unresolved, printer);
+            return Err(undecided_error(&self.session, &unresolved, &sessions).into());
         }
-        run.decided_again().into_iter().for_each(|call| answers.run_again(call));
-        let questions = without_answer(run.pending_approvals(), &store, &self.session).await?;
-        let open = answer(&questions, &answers, &self.allow, &self.deny)?;
-        if needs_answers && !open.is_empty() {
-            return Err(waiting(&self.session, &open, &sessions, printer).into());
+        run.decided_again()
+            .into_iter()
+            .for_each(|call| answers.allow_again(call));
+        let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
+        let unanswered = apply_answers(&questions, &answers, &self.allow, &self.deny)?;
+        if needs_answers && !unanswered.is_empty() {
+            return Err(report_waiting_calls(&self.session, &unanswered, &sessions, printer).into());
         }
         let suspension = conversation.suspension();
-        let ended = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            ended = conversation.resume_run(cancel.clone()) => Ok(ended),
-            questions = left_to_later(later.as_deref(), suspension) => Err(questions?),
+            outcome = conversation.resume_run(cancel.clone()) => Ok(outcome),
+            questions = suspend_for_later(later.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        match ended {
-            Ok(Some(ended)) => print_stored_end(ended, &self.session, &sessions, &*model, printer),
+        match outcome {
+            Ok(Some(outcome)) => print_stored_end(outcome, &self.session, &sessions, &*model, printer),
             Ok(None) => Err(nothing_to_resume(&self.session, &sessions).into()),
-            Err(questions) => Err(waiting(&self.session, &questions, &sessions, printer).into()),
+            Err(questions) => Err(report_waiting_calls(&self.session, &questions, &sessions, printer).into()),
         }
     }
 }
 
-fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(), Error> {
+fn apply_decisions(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(), Error> {
     for decision in decisions {
         if !conversation.resolve_call(&decision.call, decision.resolution) {
             let message = format!("the call `{}` needs no decision", decision.call);
@@ -155,8 +157,8 @@ fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(),
     Ok(())
 }
 
-/// Returns the questions to which no other process stored an answer.
-pub(crate) async fn without_answer(
+/// Returns the questions that are still open in the store, without an answer of another process.
+pub(crate) async fn unanswered_questions(
     questions: &[RecordedApprovalRequest],
     store: &SqliteJournalStore,
     session: &SessionId,
@@ -167,32 +169,35 @@ pub(crate) async fn without_answer(
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
-/// Answers the questions with the answers of the command line. Returns the unanswered questions.
-fn answer(
+/// Answers the questions with the answers of the command line. Returns the questions that they do not answer.
+///
+/// # Errors
+/// If an answer is about a call that does not wait, or a second answer is about the same call.
+fn apply_answers(
     questions: &[RecordedApprovalRequest],
-    answers: &GivenAnswers,
+    answers: &PreparedAnswers,
     allowed: &[String],
     denied: &[String],
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
-    let mut open = questions.to_vec();
+    let mut unanswered = questions.to_vec();
     let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
     let refused = denied.iter().map(|text| {
         let (call, reason) = text.split_once('=').unwrap_or((text, ""));
-        (call, refusal(reason))
+        (call, denial(reason))
     });
     for (call, approval) in allowed.chain(refused) {
-        let Some(at) = open.iter().position(|question| question.id == call) else {
+        let Some(index) = unanswered.iter().position(|question| question.id == call) else {
             let message = format!("the call `{call}` does not wait for an answer");
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("run the command without `--allow` and `--deny` to see the calls that do"));
         };
-        answers.answer(open.remove(at), approval);
+        answers.answer(unanswered.remove(index), approval);
     }
-    Ok(open)
+    Ok(unanswered)
 }
 
 /// Prints the calls that may or may not have taken effect.
-pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
+pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
@@ -202,7 +207,7 @@ pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
     printer.message(&page);
 }
 
-fn undecided(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &SessionFlags) -> Error {
+fn undecided_error(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &SessionFlags) -> Error {
     let calls: Vec<_> = unresolved.iter().map(|call| format!("`{}`", call.id)).collect();
     let message = format!(
         "the process ended while calls ran that may have changed something: {}",

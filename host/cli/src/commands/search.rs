@@ -39,13 +39,13 @@ impl Search {
             Format::Json => {
                 let document = |hit: &Hit| {
                     let plugin = registry.plugin_of(&hit.id).map(|plugin| plugin.name());
-                    let leads_to = hit.leads_to.as_ref().map(|inner| &inner.id);
+                    let leads_to = hit.leads_to.as_ref().map(|method| &method.id);
                     json!({"tool": hit.id, "plugin": plugin, "score": hit.score, "leads_to": leads_to})
                 };
                 printer.document(&json!({"hits": hits.iter().map(document).collect::<Vec<_>>()}))?;
             }
             Format::Human => {
-                printer.data(&page(&registry, &hits))?;
+                printer.data(&hits_page(&registry, &hits))?;
                 if registry.packages().is_empty() {
                     printer.hint(NO_PACKAGES);
                 } else if hits.is_empty() {
@@ -57,16 +57,16 @@ impl Search {
     }
 }
 
-fn page(registry: &Registry, hits: &[Hit]) -> Page {
+fn hits_page(registry: &Registry, hits: &[Hit]) -> Page {
     let label = |hit: &Hit| match &hit.leads_to {
-        Some(inner) => format!("{} → {}", hit.name, inner.name),
+        Some(method) => format!("{} → {}", hit.name, method.name),
         None => hit.name.clone(),
     };
     let width = hits.iter().map(|hit| label(hit).chars().count()).max().unwrap_or(0);
     let mut page = Page::new();
     for hit in hits {
-        let inner = hit.leads_to.as_ref().and_then(|inner| registry.method(&inner.id));
-        let summary = inner.or_else(|| registry.definition(&hit.id));
+        let method = hit.leads_to.as_ref().and_then(|method| registry.method(&method.id));
+        let summary = method.or_else(|| registry.definition(&hit.id));
         let summary = summary.map(|tool| first_sentence(&tool.description));
         page.styled(NAME, format_args!("{:width$}", label(hit)))
             .text("  ")

@@ -20,7 +20,7 @@ Examples:
   printf %s \"$KEY\" | toolwit secret set weather-key
   toolwit secret list";
 
-/// Manage the secrets that grants send
+/// Manage the secrets that grants name
 ///
 /// A value is read from standard input, not from the command line, where other users could see it. It is never shown.
 #[derive(Debug, clap::Args)]
@@ -56,11 +56,11 @@ impl Secret {
                 let value = Zeroizing::new(read_text("-".to_owned(), SECRET_BYTES_MAX, cancel).await?);
                 let is_replaced = store
                     .set(&name, value.trim_end_matches(['\r', '\n']))
-                    .map_err(to_error)?;
-                report(printer, if is_replaced { "replaced" } else { "set" }, &name)?;
+                    .map_err(secret_error)?;
+                print_done(printer, if is_replaced { "replaced" } else { "set" }, &name)?;
             }
             Action::List => {
-                let names = store.names().map_err(to_error)?;
+                let names = store.names().map_err(secret_error)?;
                 if printer.format() == Format::Json {
                     printer.document(&json!({ "secrets": names }))?;
                 } else {
@@ -72,25 +72,25 @@ impl Secret {
                 }
             }
             Action::Remove { name } => {
-                let existed = store.remove(&name).map_err(to_error)?;
-                report(printer, if existed { "removed" } else { "does not exist" }, &name)?;
+                let existed = store.remove(&name).map_err(secret_error)?;
+                print_done(printer, if existed { "removed" } else { "does not exist" }, &name)?;
             }
         }
         Ok(Exit::Success)
     }
 }
 
-fn report(printer: Printer, done: &str, name: &str) -> Result<(), Failure> {
+fn print_done(printer: Printer, outcome: &str, name: &str) -> Result<(), Failure> {
     if printer.format() == Format::Json {
-        return printer.document(&json!({ "secret": name, "done": done }));
+        return printer.document(&json!({ "secret": name, "done": outcome }));
     }
     let mut page = Page::new();
-    page.text(name).text(": ").text(done).end();
+    page.text(name).text(": ").text(outcome).end();
     printer.message(&page);
     Ok(())
 }
 
-fn to_error(error: SecretError) -> Error {
+fn secret_error(error: SecretError) -> Error {
     let message = error.to_string();
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
 }

@@ -44,9 +44,9 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
 
 /// Serve the tools of plugins to MCP clients over HTTP
 ///
-/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, as streamable HTTP. It listens on a loopback address
-/// unless there is a token and a host name. A call that needs an approval is shown to the user of the client; it does not run if the
-/// client cannot ask.
+/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, as streamable HTTP. An address that is not a
+/// loopback address requires a token and a host name. A call that needs an approval is shown to the user of the client;
+/// it does not run if the client cannot ask.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {

@@ -66,37 +66,37 @@ enum Action {
 impl Sessions {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open().await?;
-        let explained = |error| explained(error, &self.sessions);
+        let explain = |error| convert_error(error, &self.sessions);
         match self.action {
-            Action::List => list(&store.sessions().await.map_err(Error::from)?, printer)?,
-            Action::Show { session } => show(&store.entries(&session).await.map_err(explained)?, printer)?,
+            Action::List => print_list(&store.sessions().await.map_err(Error::from)?, printer)?,
+            Action::Show { session } => print_entries(&store.entries(&session).await.map_err(explain)?, printer)?,
             Action::Fork { session, new, at } => {
-                let forked = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
-                forked.map_err(explained)?;
-                done(printer, "forked", &new)?;
+                let fork = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
+                fork.map_err(explain)?;
+                print_done(printer, "forked", &new)?;
             }
             Action::Remove { session } => {
-                store.remove(&session).await.map_err(explained)?;
-                done(printer, "removed", &session)?;
+                store.remove(&session).await.map_err(explain)?;
+                print_done(printer, "removed", &session)?;
             }
             Action::Accept => {
                 self.sessions.accept().await?;
-                accepted(printer)?;
+                print_accepted(printer)?;
             }
         }
         Ok(Exit::Success)
     }
 }
 
-/// Adds the command that lists the sessions to the error about a missing session.
-fn explained(error: JournalError, sessions: &SessionFlags) -> Error {
+/// Converts an error. For a missing session, the suggestion is the command that lists the sessions.
+fn convert_error(error: JournalError, sessions: &SessionFlags) -> Error {
     match error {
-        JournalError::Missing(session) => sessions.missing(&session),
+        JournalError::Missing(session) => sessions.missing_session_error(&session),
         other => other.into(),
     }
 }
 
-fn list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failure> {
+fn print_list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ "sessions": sessions }));
     }
@@ -120,14 +120,14 @@ fn list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failure> {
     printer.data(&page)
 }
 
-fn show(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
+fn print_entries(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ "entries": entries }));
     }
     let mut page = Page::new();
     for entry in entries {
         let mut lines = Page::new();
-        conversation::recorded(&mut lines, &entry.event);
+        conversation::write_recorded_event(&mut lines, &entry.event);
         if !lines.is_empty() {
             page.styled(FAINT, format_args!("{:>4} ", entry.sequence))
                 .append(&lines);
@@ -136,7 +136,7 @@ fn show(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
     printer.data(&page)
 }
 
-fn accepted(printer: Printer) -> Result<(), Failure> {
+fn print_accepted(printer: Printer) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ "accepted": true }));
     }
@@ -146,7 +146,7 @@ fn accepted(printer: Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn done(printer: Printer, verb: &str, session: &SessionId) -> Result<(), Failure> {
+fn print_done(printer: Printer, verb: &str, session: &SessionId) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ verb: session }));
     }

@@ -68,21 +68,21 @@ impl Show {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let servers = self.mcp.servers(&self.authority.secrets)?;
         if let Some(server) = server_of(&servers, &self.tool) {
-            return show_tool_of(server, &self.tool, printer).await;
+            return show_remote_tool(server, &self.tool, printer).await;
         }
         let host = self
             .plugins
-            .granted_with_servers(&LimitFlags::default(), &self.authority, &servers)?
+            .builder_with_servers(&LimitFlags::default(), &self.authority, &servers)?
             .dynamic_discovery(DynamicDiscovery::Never)
             .build()
             .await?;
         let registry = host.registry();
-        let (plugin, definition) = find(&host, &registry, &self.tool)?;
+        let (plugin, definition) = find_definition(&host, &registry, &self.tool)?;
         // The tools that a plugin may call are part of its effect.
         let tools = ToolSet::from_iter(host.tools(&Scope::new()));
         let context = ToolContext::new().with_tools(Arc::new(tools));
         let access = plugin.access(definition, &context).await;
-        let shown = ToolDocument {
+        let document = ToolDocument {
             plugin: plugin.name(),
             definition,
             effect: EffectDocument {
@@ -93,8 +93,8 @@ impl Show {
             entities: entities_of(plugin, definition),
         };
         match printer.format() {
-            Format::Json => printer.document(&shown)?,
-            Format::Human => printer.data(&page(&shown))?,
+            Format::Json => printer.document(&document)?,
+            Format::Human => printer.data(&tool_page(&document))?,
         }
         Ok(Exit::Success)
     }
@@ -107,13 +107,13 @@ fn server_of<'a>(servers: &'a McpServers, id: &str) -> Option<&'a McpServer> {
 }
 
 /// Contacts a server and shows one of its tools.
-async fn show_tool_of(server: &McpServer, id: &str, printer: Printer) -> Result<Exit, Failure> {
+async fn show_remote_tool(server: &McpServer, id: &str, printer: Printer) -> Result<Exit, Failure> {
     let text = format!("contacting {}", server.config().name);
     let context = ToolContext::new();
     let tools = with_spinner(printer, &text, SourceTools::load(server, &context)).await?;
     let tool = tools.required_tool_by_name(id)?;
     let access = tool.access(&Arguments::new(), &context).await;
-    let shown = ToolDocument {
+    let document = ToolDocument {
         plugin: tool.definition().id.owner(),
         definition: tool.definition(),
         effect: EffectDocument {
@@ -124,27 +124,31 @@ async fn show_tool_of(server: &McpServer, id: &str, printer: Printer) -> Result<
         entities: Vec::new(),
     };
     match printer.format() {
-        Format::Json => printer.document(&shown)?,
-        Format::Human => printer.data(&page(&shown))?,
+        Format::Json => printer.document(&document)?,
+        Format::Human => printer.data(&tool_page(&document))?,
     }
     Ok(Exit::Success)
 }
 
-fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
-    let id = match host.find_or_explain(&host.tools(&Scope::new()), wanted) {
+fn find_definition<'a>(
+    host: &Toolwit,
+    registry: &'a Registry,
+    name_or_id: &str,
+) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
+    let id = match host.find_or_explain(&host.tools(&Scope::new()), name_or_id) {
         Ok(tool) => tool.definition().id.clone(),
-        Err(error) => match EntityMethod::find(registry, wanted) {
+        Err(error) => match EntityMethod::find(registry, name_or_id) {
             Some(method) => return Ok((method.plugin, method.definition)),
             None => return Err(hint::find_error(error, registry)),
         },
     };
-    by_id(registry, &id).ok_or_else(|| {
+    definition_by_id(registry, &id).ok_or_else(|| {
         let message = format!("the tool `{id}` does not belong to a plugin");
         Error::new(toolwit::ErrorKind::Internal, toolwit::Phase::Search, message)
     })
 }
 
-fn by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plugin, &'a ToolDefinition)> {
+fn definition_by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plugin, &'a ToolDefinition)> {
     registry.plugins().find_map(|plugin| {
         let tools = &plugin.inspection().tools;
         tools.iter().find(|tool| tool.id == *id).map(|tool| (&**plugin, tool))
@@ -154,7 +158,7 @@ fn by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plugin, &'a Too
 fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
     let mut names = Vec::new();
     if let Some(output) = &definition.output_schema {
-        schema::entities(output, &mut names);
+        schema::collect_entities(output, &mut names);
     }
     let entities = plugin.inspection().entities.iter();
     entities
@@ -170,13 +174,13 @@ fn effect_text(effect: &EffectDocument<'_>) -> String {
     }
 }
 
-fn page(shown: &ToolDocument<'_>) -> Page {
+fn tool_page(document: &ToolDocument<'_>) -> Page {
     let mut page = Page::new();
-    definition::full(&mut page, shown.definition, &effect_text(&shown.effect));
-    if !shown.entities.is_empty() {
+    definition::write_definition(&mut page, document.definition, &effect_text(&document.effect));
+    if !document.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
-        for entity in &shown.entities {
-            definition::entity(&mut page, entity, 2);
+        for entity in &document.entities {
+            definition::write_entity(&mut page, entity, 2);
         }
     }
     page

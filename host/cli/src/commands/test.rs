@@ -15,12 +15,12 @@ use crate::input::wasi::WasiFlags;
 use crate::output::page::{BAD, FAINT, GOOD, Page, counted};
 use crate::output::printer::{Format, Printer};
 use crate::output::tool_output::ToolOutput;
-use toolwit::build::Build as Request;
+use toolwit::build::Build as BuildRequest;
 use toolwit::testing::{CaseOutcome, CaseRunner, TestSuite};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
 /// The file with the cases, in the directory of the plugin.
-pub(crate) const CASES: &str = "tests.toml";
+pub(crate) const CASES_FILE: &str = "tests.toml";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,42 +87,42 @@ impl CaseGrantFlags {
 impl Test {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let cases = self.cases.clone().unwrap_or_else(|| default_cases(&self.source));
-        // An error in the cases is reported before a long build.
+        // Reports an error in the cases before a long build. The name of the plugin is not known yet.
         self.suite(&cases, "plugin")?;
-        let built = build(Request::new(&self.source), printer, cancel).await?;
-        let suite = self.suite(&cases, &built.name)?;
+        let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
+        let suite = self.suite(&cases, &report.name)?;
         if suite.cases.is_empty() {
             let message = "no test case has a name with the text of the filter";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
-        let plugins = PluginFlags::of_component(&built.component).with_wasi(self.wasi);
-        compile_ahead(&plugins, &built.name, printer, cancel)
+        let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
+        compile_ahead(&plugins, &report.name, printer, cancel)
             .await?
             .require_loadable()?;
-        let run = CaseOptions {
+        let options = CaseOptions {
             limits: &self.limits,
             grants: self.grants,
         };
-        let outcomes = run_cases(&plugins, &suite, run, printer, cancel).await?;
-        let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+        let outcomes = run_cases(&plugins, &suite, options, printer, cancel).await?;
+        let failed_count = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         match printer.format() {
             Format::Json => printer.document(&json!({
-                "ok": failed == 0,
-                "passed": outcomes.len() - failed,
-                "failed": failed,
-                "tests": outcomes.iter().map(document).collect::<Vec<_>>(),
+                "ok": failed_count == 0,
+                "passed": outcomes.len() - failed_count,
+                "failed": failed_count,
+                "tests": outcomes.iter().map(outcome_document).collect::<Vec<_>>(),
             }))?,
             Format::Human => {
                 let mut page = Page::new();
                 page.text(format_args!(
-                    "{}: {} passed, {failed} failed",
+                    "{}: {} passed, {failed_count} failed",
                     counted(outcomes.len(), "test"),
-                    outcomes.len() - failed
+                    outcomes.len() - failed_count
                 ));
                 printer.data(page.end())?;
             }
         }
-        Ok(if failed == 0 { Exit::Success } else { Exit::Failed })
+        Ok(if failed_count == 0 { Exit::Success } else { Exit::Failed })
     }
 
     /// Reads the cases to run, and checks their grants.
@@ -136,7 +136,7 @@ impl Test {
     }
 }
 
-/// The options of a run of cases.
+/// The limits and grants of a run of test cases.
 #[derive(Clone, Copy)]
 pub(crate) struct CaseOptions<'a> {
     pub(crate) limits: &'a LimitFlags,
@@ -150,7 +150,7 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
     } else {
         source
     };
-    dir.join(CASES)
+    dir.join(CASES_FILE)
 }
 
 /// Runs the cases of a component, and prints each outcome.
@@ -164,7 +164,7 @@ pub(crate) async fn run_cases(
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
-    let mut run = CaseRunner::new(|| plugins.ungranted(options.limits), context);
+    let mut run = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
     if options.grants.allow_grants {
         run = run.allow_outside_grants();
     }
@@ -176,14 +176,14 @@ pub(crate) async fn run_cases(
         }
         let outcome = run.run(case).await?;
         if printer.format() == Format::Human {
-            printer.data(&line(&outcome))?;
+            printer.data(&outcome_line(&outcome))?;
         }
         outcomes.push(outcome);
     }
     Ok(outcomes)
 }
 
-fn line(outcome: &CaseOutcome) -> Page {
+fn outcome_line(outcome: &CaseOutcome) -> Page {
     let mut page = Page::new();
     let wall = format!("  {:.1} ms", outcome.wall.as_secs_f64() * 1e3);
     match &outcome.failure {
@@ -197,7 +197,7 @@ fn line(outcome: &CaseOutcome) -> Page {
     page
 }
 
-fn document(outcome: &CaseOutcome) -> serde_json::Value {
+fn outcome_document(outcome: &CaseOutcome) -> serde_json::Value {
     json!({
         "name": outcome.name,
         "ok": outcome.failure.is_none(),

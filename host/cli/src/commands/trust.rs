@@ -18,16 +18,17 @@ Examples:
   toolwit trust                            shows what the project in the current directory proposes
   toolwit trust --accept 4f1c92d0a37be615  accepts it, unless it has changed since";
 
-/// The number of characters of a digest that a hint shows, which is the minimum for `--accept`. The author of a project
-/// could find another proposal with the same 8 characters within minutes.
+/// The number of characters of a digest that a hint shows, and the minimum for `--accept`. With 8 characters, the author of
+/// a project could find another proposal with the same digest within minutes.
 const DIGEST_CHARS_MIN: usize = 16;
 
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
 ///
-/// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. It also proposes the limits
-/// in this file that are above the defaults, its package index, its interceptors, and MCP servers, also those of a `.mcp.json`. None
-/// of them applies until it is accepted. Accepted grants are a copy in the configuration directory and replace the user's grants in
-/// this directory. A later change of the project has no effect until it is accepted, too.
+/// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. The limits in
+/// `toolwit.toml` that are above the defaults, its package index, its interceptors, WASI 0.3, and MCP servers, also those of a
+/// `.mcp.json`, are proposals too. None of them applies until it is accepted. Accepted grants are a copy in the configuration
+/// directory and replace the user's grants in this directory. A later change of the project has no effect until it is accepted,
+/// too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
@@ -47,15 +48,16 @@ impl TrustProject {
         }
         let proposal = project.proposal()?;
         let digest = proposal.digest();
-        if let Some(shown) = &self.accept {
-            if shown.len() < DIGEST_CHARS_MIN {
-                let message = format!("`{shown}` is not enough of a digest: it needs {DIGEST_CHARS_MIN} characters");
+        if let Some(prefix) = &self.accept {
+            if prefix.len() < DIGEST_CHARS_MIN {
+                let message =
+                    format!("the digest `{prefix}` is too short: it must have at least {DIGEST_CHARS_MIN} characters");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion("`toolwit trust` shows the digest")
                     .into());
             }
-            if !digest.starts_with(shown) {
-                let message = format!("the project's proposal does not have the digest `{shown}`");
+            if !digest.starts_with(prefix) {
+                let message = format!("the project's proposal does not have the digest `{prefix}`");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion("`toolwit trust` shows the grants and limits, and their digest")
                     .into());
@@ -77,7 +79,7 @@ impl TrustProject {
             }))?;
             return Ok(Exit::Success);
         }
-        printer.data(&page(&proposal))?;
+        printer.data(&proposal_page(&proposal))?;
         if is_accepted {
             printer.message(Page::new().text("the proposal is accepted").end());
         } else {
@@ -91,13 +93,13 @@ impl TrustProject {
 fn grants_document(grants: &GrantsContent) -> Vec<Value> {
     let document = |grant: &Grant| {
         json!({
-            "plugin": grant.plugin, "rules": grant.rules.describe(), "sources": sources(&grant.rules),
+            "plugin": grant.plugin, "rules": grant.rules.describe(), "sources": value_sources(&grant.rules),
         })
     };
     grants.grants().grants.iter().map(document).collect()
 }
 
-fn page(proposal: &Proposal) -> Page {
+fn proposal_page(proposal: &Proposal) -> Page {
     let mut page = Page::new();
     for grant in proposal.grants.iter().flat_map(|grants| &grants.grants().grants) {
         page.styled(TITLE, &grant.plugin);
@@ -106,7 +108,7 @@ fn page(proposal: &Proposal) -> Page {
             GrantedVersion::Digest(digest) => page.text("  ").text(digest),
         };
         page.text(format_args!("  {}", grant.scope)).end();
-        for line in grant.rules.describe().into_iter().chain(sources(&grant.rules)) {
+        for line in grant.rules.describe().into_iter().chain(value_sources(&grant.rules)) {
             // In full, because the user may accept the rule; in one line, so that it does not look like two rules.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
@@ -141,9 +143,9 @@ fn page(proposal: &Proposal) -> Page {
     page
 }
 
-/// Describes the values of a grant, or the places that they come from. Other commands do not show the values. This page
-/// does, because the project proposes them and the user must know them before accepting.
-fn sources(rules: &GrantRules) -> Vec<String> {
+/// Describes the values of a grant's environment variables and settings, or where they come from. Other commands do not
+/// show these values. This command does, because the project proposes them and the user must know them before accepting.
+fn value_sources(rules: &GrantRules) -> Vec<String> {
     let env = rules.env.iter().map(|rule| match &rule.value {
         Some(value) => format!("env {} = {value:?}", rule.name),
         None => format!("env {} has the value of the host's environment", rule.name),
@@ -152,10 +154,10 @@ fn sources(rules: &GrantRules) -> Vec<String> {
         .config
         .iter()
         .map(|(key, value)| format!("config {key} = {value:?}"));
-    let of_host = rules
+    let from_environment = rules
         .secrets
         .iter()
         .filter(|rule| rule.source == SecretSource::Environment);
-    let secrets = of_host.map(|rule| format!("secret {} is a variable of the host's environment", rule.name));
+    let secrets = from_environment.map(|rule| format!("secret {} is a variable of the host's environment", rule.name));
     env.chain(config).chain(secrets).collect()
 }

@@ -54,16 +54,16 @@ impl Vectors {
         match self.action {
             Action::Add { paths } => {
                 let vectors = directory.add(&VectorFiles::find(&paths)?)?;
-                show(printer, &directory, Some(&vectors))?;
+                print_vectors(printer, &directory, Some(&vectors))?;
             }
-            Action::Show => show(printer, &directory, directory.open()?.as_ref())?,
-            Action::Remove => removed(printer, &directory, directory.remove()?)?,
+            Action::Show => print_vectors(printer, &directory, directory.open()?.as_ref())?,
+            Action::Remove => print_removed(printer, &directory, directory.remove()?)?,
         }
         Ok(Exit::Success)
     }
 }
 
-fn show(printer: Printer, directory: &VectorDirectory, vectors: Option<&WordVectors>) -> Result<(), Failure> {
+fn print_vectors(printer: Printer, directory: &VectorDirectory, vectors: Option<&WordVectors>) -> Result<(), Failure> {
     let path = directory.path().display();
     match (printer.format(), vectors) {
         (Format::Json, _) => printer.document(&json!({
@@ -84,7 +84,7 @@ fn show(printer: Printer, directory: &VectorDirectory, vectors: Option<&WordVect
     }
 }
 
-fn removed(printer: Printer, directory: &VectorDirectory, is_removed: bool) -> Result<(), Failure> {
+fn print_removed(printer: Printer, directory: &VectorDirectory, is_removed: bool) -> Result<(), Failure> {
     let path = directory.path().display();
     if printer.format() == Format::Json {
         return printer.document(&json!({"directory": path.to_string(), "removed": is_removed}));

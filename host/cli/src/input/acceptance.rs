@@ -16,8 +16,8 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
 const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 
-/// Maximum length of the file name that encodes the path of a directory. The suffixes of its files are shorter than 50
-/// characters, and file systems allow 255.
+/// Maximum length of a file name that encodes the path of a directory. A suffix of less than 50 characters follows, and file
+/// systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
 /// The record of an accepted proposal. A proposal is accepted at the moment when this file is replaced.
@@ -50,7 +50,7 @@ pub(super) enum AcceptedGrants {
     None,
     /// The grants of the copy, which the user may have changed since.
     Copy,
-    /// This text, which has not been copied yet.
+    /// The text of the grants, which has not been copied yet.
     Uncopied(String),
 }
 
@@ -74,7 +74,7 @@ impl AcceptanceFiles {
         })
     }
 
-    /// Reads the record. `None` if nothing was accepted. Completes an acceptance that was interrupted.
+    /// Reads the record, and completes an acceptance that was interrupted. Returns `None` if nothing was accepted.
     ///
     /// # Errors
     /// If the record cannot be read or is invalid, or its grants cannot be copied.
@@ -82,16 +82,17 @@ impl AcceptanceFiles {
         let is_uncopied = |record: &AcceptanceRecord| matches!(record.grants, Some(AcceptedGrants::Uncopied(_)));
         match self.read_record()? {
             Some(record) if is_uncopied(&record) => {
-                let file = self.lock()?;
+                let record_file = self.lock()?;
                 // Another process may have completed the acceptance meanwhile.
                 let record = self.read_record()?;
-                record.map(|record| self.complete(&file, record)).transpose()
+                record.map(|record| self.complete(&record_file, record)).transpose()
             }
             record => Ok(record),
         }
     }
 
-    /// Returns the path of the accepted grants.
+    /// Returns the path of the accepted grants. `None` if nothing was accepted, the proposal has no grants, or the copy
+    /// does not exist.
     pub(super) fn accepted_grants(&self, record: Option<&AcceptanceRecord>) -> Option<PathBuf> {
         match record?.grants {
             Some(AcceptedGrants::None) => None,
@@ -99,7 +100,8 @@ impl AcceptanceFiles {
         }
     }
 
-    /// Replaces the record and the copy of the grants. If the record cannot be written, nothing changes.
+    /// Replaces the record and the copy of the grants. If the record cannot be written, nothing changes. If the copy cannot be
+    /// written, the next [`read`](Self::read) completes the acceptance.
     ///
     /// # Errors
     /// If the record or the copy cannot be written.
@@ -109,27 +111,27 @@ impl AcceptanceFiles {
         grants: Option<&GrantsContent>,
     ) -> Result<AcceptanceRecord, Error> {
         // The lock is held while both files are written, so that record and copy match.
-        let file = self.lock()?;
+        let record_file = self.lock()?;
         record.grants = Some(grants.map_or(AcceptedGrants::None, |grants| {
             AcceptedGrants::Uncopied(grants.text().to_owned())
         }));
-        write(&file, &record)?;
-        self.complete(&file, record)
+        write(&record_file, &record)?;
+        self.complete(&record_file, record)
     }
 
     /// Copies the grants of the record, if they are not copied yet.
-    fn complete(&self, file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
+    fn complete(&self, record_file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
         if let Some(AcceptedGrants::Uncopied(text)) = &record.grants {
             let content = GrantsContent::parse(text.clone()).map_err(|error| self.unusable(&error))?;
             self.grants.replace(&content)?;
             record.grants = Some(AcceptedGrants::Copy);
-            write(file, &record)?;
+            write(record_file, &record)?;
         }
         Ok(record)
     }
 
     fn lock(&self) -> Result<LockedFile, Error> {
-        LockedFile::acquire(&self.record).map_err(|error| not_accepted(&error))
+        LockedFile::acquire(&self.record).map_err(|error| acceptance_error(&error))
     }
 
     fn read_record(&self) -> Result<Option<AcceptanceRecord>, Error> {
@@ -147,17 +149,19 @@ impl AcceptanceFiles {
     }
 }
 
-fn write(file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Error> {
-    let text = toml::to_string(record).map_err(|error| not_accepted(&error))?;
-    file.replace(text.as_bytes()).map_err(|error| not_accepted(&error))
+fn write(record_file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Error> {
+    let text = toml::to_string(record).map_err(|error| acceptance_error(&error))?;
+    record_file
+        .replace(text.as_bytes())
+        .map_err(|error| acceptance_error(&error))
 }
 
-fn not_accepted(why: &dyn std::fmt::Display) -> Error {
+fn acceptance_error(why: &dyn std::fmt::Display) -> Error {
     let message = format!("the proposal cannot be accepted: {why}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 
-/// Returns a file name for a directory. Different directories have different names.
+/// Encodes the path of a directory as a file name. Different directories have different names.
 fn file_name(directory: &Path) -> String {
     let mut name = String::new();
     for byte in directory.as_os_str().as_encoded_bytes() {

@@ -3,7 +3,7 @@
 use toolwit::grants::{AccessMode, AccessRequest, RequestTarget};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The first words of accesses that are not requests.
+/// The first words of accesses that are not HTTP requests.
 const VERBS: [&str; 11] = [
     "read",
     "write",
@@ -18,8 +18,8 @@ const VERBS: [&str; 11] = [
     "blackboard",
 ];
 
-/// Parses the target of an access that is a request; `None` for any other access.
-pub(crate) fn parse_target(access: &str) -> Result<Option<RequestTarget>, Error> {
+/// Parses the target of an HTTP request. Returns `None` for an access of another kind.
+pub(crate) fn parse_http_target(access: &str) -> Result<Option<RequestTarget>, Error> {
     let verb = access.split(' ').next().unwrap_or_default();
     if VERBS.contains(&verb) {
         return Ok(None);
@@ -31,7 +31,7 @@ pub(crate) fn parse_target(access: &str) -> Result<Option<RequestTarget>, Error>
     Ok(Some(target))
 }
 
-/// Parses an access. `target` is the result of [`parse_target`] for the same access.
+/// Parses an access. `target` is the result of [`parse_http_target`] for the same text.
 pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget>) -> AccessRequest<'a> {
     if let Some(target) = target {
         return AccessRequest::Http(target);

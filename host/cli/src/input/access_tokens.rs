@@ -1,4 +1,4 @@
-//! Bearer tokens of a server, and the file that lists them.
+//! The configuration file of an HTTP server: bearer tokens, and rules for the access tokens of OAuth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ pub(crate) struct ServerFile {
     pub(crate) oauth: Option<OauthEntry>,
 }
 
-/// A token, and the rights of its caller.
+/// The file with a bearer token, and the rights of the caller who sends the token.
 #[derive(Debug)]
 pub(crate) struct TokenEntry {
     pub(crate) file: PathBuf,
     pub(crate) rights: CallerRights,
 }
 
-/// The authorization servers, and the rights of the callers with their access tokens.
+/// The authorization servers, and the rights of the callers whose access tokens these servers issued.
 #[derive(Debug)]
 pub(crate) struct OauthEntry {
     pub(crate) resource: ProtectedResource,
@@ -37,7 +37,7 @@ pub(crate) struct OauthEntry {
     pub(crate) rules: Vec<RuleEntry>,
 }
 
-/// A rule for access tokens: their subject, client or scope, and the rights of their callers.
+/// A rule for access tokens: the subject, client and scope that a token must have, and the rights of its caller.
 #[derive(Debug)]
 pub(crate) struct RuleEntry {
     pub(crate) subject: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct RuleEntry {
     pub(crate) rights: CallerRights,
 }
 
-/// The rights of a caller. Relative paths of the file are resolved against its directory.
+/// The rights of a caller. Relative paths are resolved against the directory of the configuration file.
 #[derive(Debug)]
 pub(crate) struct CallerRights {
     pub(crate) name: String,
@@ -77,7 +77,7 @@ struct OauthFormat {
     rule: Vec<CallerFormat>,
 }
 
-/// A token or a rule. A token has a file, and a rule may have a subject, a client and a scope.
+/// A table `[[token]]` or `[[oauth.rule]]`. A token has a file. A rule may have a subject, a client and a scope.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallerFormat {
@@ -182,15 +182,16 @@ impl ServerFile {
     }
 }
 
-/// Reads a token. A file that others can read or write is refused.
+/// Reads a bearer token. A file that other users can read or write is an error.
 pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
     let text = read_private_text_file(path, TOKEN_BYTES_MAX).map_err(|error| {
-        // The operating system's own error has a number.
+        // The error for a file with open permissions has no number. If the operating system denies the access, its
+        // error has one.
         let is_open_to_others = error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
         if !is_open_to_others {
             return unreadable(path, "token", &error);
         }
-        let message = format!("other users can read the token `{}`", path.display());
+        let message = format!("other users can read or write the token `{}`", path.display());
         let command = format!("chmod 600 {}", crate::shell::shell_word(&path.to_string_lossy()));
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!("run `{command}`"))
     })?;
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(read_token(&path).unwrap(), "the-token");
         set_mode(0o640);
         let refused = read_token(&path).unwrap_err();
-        assert!(refused.message.contains("other users can read"), "{refused}");
+        assert!(refused.message.contains("other users can read or write"), "{refused}");
         assert!(refused.suggestion.as_ref().unwrap().starts_with("run `chmod 600 "));
         // A link has the permissions of its file.
         let link = directory.path().join("link");

@@ -29,8 +29,8 @@ pub(crate) struct ApprovalFlags {
 }
 
 impl ApprovalFlags {
-    /// Returns whether the option allows every call.
-    pub(crate) fn is_never(&self) -> bool {
+    /// Returns whether the option allows every call without a question.
+    pub(crate) fn allows_every_call(&self) -> bool {
         self.approve == Some(ApprovalMode::Never)
     }
 
@@ -63,7 +63,7 @@ impl ApprovalFlags {
     }
 
     /// Returns the policy file of the options or of the environment.
-    pub(crate) fn named(&self) -> Option<PathBuf> {
+    pub(crate) fn named_file(&self) -> Option<PathBuf> {
         self.policy_file
             .clone()
             .or_else(|| variable(VARIABLE).map(PathBuf::from))
@@ -71,15 +71,15 @@ impl ApprovalFlags {
 
     /// Returns the flags for use in another directory: with absolute paths, and with the policy file of the
     /// environment.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         Ok(Self {
             approve: self.approve,
-            policy_file: absolute_if_set(self.named())?,
+            policy_file: absolute_if_set(self.named_file())?,
         })
     }
 
     fn operator_policy(&self) -> Result<OperatorPolicy, Error> {
-        let policy = match &self.named() {
+        let policy = match &self.named_file() {
             Some(path) => Some(OperatorPolicy::read(path)?.ok_or_else(|| {
                 let message = format!("the policy file {} does not exist", path.display());
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -93,7 +93,7 @@ impl ApprovalFlags {
     }
 }
 
-/// Returns whether a person can be asked: input and diagnostics are a terminal.
+/// Returns whether a person can be asked: standard input and standard error are terminals.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -32,30 +32,30 @@ pub(crate) struct BudgetFlags {
 
 impl BudgetFlags {
     /// Returns the flags for use in another directory: with absolute paths.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         Ok(Self {
             model_table: absolute_if_set(self.model_table.clone())?,
             ..self.clone()
         })
     }
 
-    /// Adds the limit and the table of a trace.
-    pub(crate) fn with_recorded(mut self, cost: Option<&String>, table: Option<&String>) -> Self {
+    /// Uses the limit and the model table of a trace, where no option is set.
+    pub(crate) fn with_trace_defaults(mut self, cost: Option<&String>, table: Option<&String>) -> Self {
         self.cost = self.cost.or(cost.and_then(|cost| cost.parse().ok()));
         self.model_table = self.model_table.or(table.map(PathBuf::from));
         self
     }
 
-    /// Returns the limit on the cost, and the file with the prices if there is a limit, for a trace.
-    pub(crate) fn recorded(&self) -> (Option<String>, Option<&PathBuf>) {
+    /// Returns the settings for a trace: the limit on the cost and, if there is a limit, the file with the prices.
+    pub(crate) fn trace_settings(&self) -> (Option<String>, Option<&PathBuf>) {
         let table = self.model_table.as_ref().filter(|_| self.cost.is_some());
         (self.cost.map(|cost| cost.to_string()), table)
     }
 
-    /// Returns the budget.
+    /// Returns the budget of a run.
     ///
     /// # Errors
-    /// For a cost that is not a positive number.
+    /// If the cost is not a positive number.
     pub(crate) fn budget(&self) -> Result<Budget, Error> {
         if self.cost.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
             let message = "`--cost` must be a positive number of dollars";
@@ -67,20 +67,20 @@ impl BudgetFlags {
         })
     }
 
-    /// Adds the price and the size of the context to a model, if they are known.
+    /// Adds the price and the size of the context to a model, if the model does not have them and the model table does.
     ///
     /// # Errors
-    /// If the table cannot be read, or a cost is limited and the model has no price.
-    pub(crate) async fn described(
+    /// If the table cannot be read or is invalid, or if the cost is limited and the model has no price.
+    pub(crate) async fn describe_model(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Error> {
         let mut table = ModelTable::well_known();
-        let default = || configuration_file("models.toml").ok().filter(|path| path.exists());
-        if let Some(path) = self.model_table.clone().or_else(default) {
+        let default_path = || configuration_file("models.toml").ok().filter(|path| path.exists());
+        if let Some(path) = self.model_table.clone().or_else(default_path) {
             let text = read_text(format!("@{}", path.display()), PROJECT_BYTES_MAX, cancel).await?;
-            let extension = ModelTable::parse(&text).map_err(|error| in_file(&path, error))?;
+            let extension = ModelTable::parse(&text).map_err(|error| in_model_table(&path, error))?;
             table = table.extended_with(extension);
         }
         let mut described = DescribedModel::new(model.clone());
@@ -109,8 +109,8 @@ impl BudgetFlags {
     }
 }
 
-/// Adds the path of a model table to its error, and a hint with the form of its sections.
-fn in_file(path: &Path, error: Error) -> Error {
+/// Converts an error of a model table: adds the path of the table, and a hint with the form of its sections.
+fn in_model_table(path: &Path, error: Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
         .with_suggestion(

@@ -21,25 +21,25 @@ pub(crate) enum CallArguments {
 }
 
 impl CallArguments {
-    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. The default is an empty
-    /// object.
+    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. Without words, there are
+    /// no arguments.
     pub(crate) async fn read(words: Vec<String>, cancel: &CancellationToken) -> Result<Self, Error> {
-        let is_object = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
+        let is_json_document = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
         match <[String; 1]>::try_from(words) {
-            Ok([word]) if is_object(&word) => read_object(word, cancel).await.map(Self::Object),
-            Ok([word]) => pairs(vec![word]),
-            Err(words) => pairs(words),
+            Ok([word]) if is_json_document(&word) => read_object(word, cancel).await.map(Self::Object),
+            Ok([word]) => parse_pairs(vec![word]),
+            Err(words) => parse_pairs(words),
         }
     }
 
-    /// Returns the arguments for a tool. The value of a string parameter is taken as it is; any other is JSON.
+    /// Returns the arguments for a tool. The value of a string parameter is taken as it is. Any other value is parsed as JSON.
     pub(crate) fn for_tool(self, definition: &ToolDefinition) -> Arguments {
         match self {
             Self::Object(arguments) => arguments,
             Self::Pairs(pairs) => {
                 let value = |(name, text): (String, String)| {
                     let schema = &definition.input_schema["properties"][&name];
-                    // Text that is not JSON is a string; the schema of the tool refuses it if it must not be one.
+                    // Text that is not JSON becomes a string. If the parameter must not be a string, the call fails.
                     let value = match parse_json(&text) {
                         Ok(value) if !accepts_text(schema) => value,
                         _ => Value::String(text),
@@ -65,7 +65,7 @@ fn accepts_text(schema: &Value) -> bool {
             .any(accepts_text)
 }
 
-fn pairs(words: Vec<String>) -> Result<CallArguments, Error> {
+fn parse_pairs(words: Vec<String>) -> Result<CallArguments, Error> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for word in words {
         let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
@@ -108,26 +108,26 @@ pub(crate) async fn read_object(word: String, cancel: &CancellationToken) -> Res
 
 /// Reads text from standard input (`-`) or a file, whose path may start with `@`.
 pub(crate) async fn read_text(source: String, bytes_max: u64, cancel: &CancellationToken) -> Result<String, Error> {
-    let shown = match source.strip_prefix('@').unwrap_or(&source) {
+    let source_name = match source.strip_prefix('@').unwrap_or(&source) {
         "-" => "standard input".to_owned(),
         path => format!("`{path}`"),
     };
     let path = source.strip_prefix('@').unwrap_or(&source).to_owned();
-    tracing::debug!("reading {shown}");
+    tracing::debug!("reading {source_name}");
     // Reading from a terminal or a pipe may block forever.
-    let read = tokio::task::spawn_blocking(move || match path.as_str() {
+    let task = tokio::task::spawn_blocking(move || match path.as_str() {
         "-" => read_limited(io::stdin().lock(), bytes_max),
         path => read_limited(File::open(path)?, bytes_max),
     });
-    let read = tokio::select! {
+    let text = tokio::select! {
         biased;
-        read = read => read.map_err(io::Error::other).flatten(),
+        text = task => text.map_err(io::Error::other).flatten(),
         () = cancel.cancelled() => {
-            return Err(Error::new(ErrorKind::Cancelled, Phase::Registry, format!("interrupted while reading {shown}")));
+            return Err(Error::new(ErrorKind::Cancelled, Phase::Registry, format!("interrupted while reading {source_name}")));
         }
     };
-    read.map_err(|error| {
-        let message = format!("{shown} could not be read: {error}");
+    text.map_err(|error| {
+        let message = format!("{source_name} could not be read: {error}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })
 }
@@ -168,7 +168,7 @@ mod tests {
         }});
         let definition = ToolDefinition::new(ToolId::native("t"), "t", "", schema);
         let given = words(&["name=5", "note=a=b", "count=5", "tags=[\"x\"]", "kind=a", "other=true"]);
-        let arguments = pairs(given).unwrap().for_tool(&definition);
+        let arguments = parse_pairs(given).unwrap().for_tool(&definition);
         let expected = json!({"name": "5", "note": "a=b", "count": 5, "tags": ["x"], "kind": "a", "other": true});
         assert_eq!(Value::Object(arguments), expected);
     }
@@ -180,7 +180,7 @@ mod tests {
             (&["=a", "b=c"], "`=a` is not of the form"),
             (&["a=1", "a=2"], "`a` is given twice"),
         ] {
-            let error = pairs(words(given)).unwrap_err();
+            let error = parse_pairs(words(given)).unwrap_err();
             assert!(error.message.contains(why), "{error}");
         }
     }

@@ -37,6 +37,6 @@ pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the path of the file with the messages that a person typed in chats, if there is a data directory.
-pub(crate) fn chat_history() -> Option<PathBuf> {
+pub(crate) fn chat_history_path() -> Option<PathBuf> {
     data_path("chat-history.txt")
 }

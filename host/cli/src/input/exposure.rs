@@ -1,4 +1,4 @@
-//! The choice of tools that a model sees at the start.
+//! Options for the tools that a model sees at the start, and for how it receives them.
 
 use serde::{Deserialize, Serialize};
 use toolwit::Exposure;

@@ -34,22 +34,22 @@ impl GrantFlags {
 
     /// Returns the flags for use in another directory: with absolute paths, and with the file of the environment. The
     /// accepted grants of a project are not included, because they apply only in its directory.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let grants_file = absolute_if_set(self.explicit_path())?;
         Ok(Self { grants_file })
     }
 
     /// Returns the file of the options or of the environment.
-    pub(crate) fn named(&self) -> Option<PathBuf> {
+    pub(crate) fn named_file(&self) -> Option<PathBuf> {
         self.explicit_path()
     }
 
-    /// Returns the file, which need not exist.
+    /// Returns the grants file, which need not exist.
     pub(crate) fn file(&self) -> Result<GrantsFile, Error> {
         self.path().map(GrantsFile::new)
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the grants file, which need not exist.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         match self.chosen_path()? {
             Some(path) => Ok(path),
@@ -59,7 +59,7 @@ impl GrantFlags {
 
     /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
     /// exist, the default path only if it does.
-    pub(crate) fn existing(&self) -> Result<Option<PathBuf>, Error> {
+    pub(crate) fn applied_path(&self) -> Result<Option<PathBuf>, Error> {
         let chosen = self.chosen_path()?;
         Ok(chosen.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
     }
@@ -74,7 +74,7 @@ impl GrantFlags {
 
     /// Reads the grants that apply to plugins.
     pub(crate) fn read(&self) -> Result<Grants, Error> {
-        let Some(path) = self.existing()? else {
+        let Some(path) = self.applied_path()? else {
             return Ok(Grants::default());
         };
         if !path.exists() {

@@ -9,7 +9,7 @@ use toolwit::registry::{IndexSettings, RemoteFile};
 /// The environment variable with the URL of the index, used without the option.
 const VARIABLE: &str = "TOOLWIT_INDEX";
 
-/// Selects the index of packages.
+/// Options for the package index.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct IndexFlags {
     /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the accepted one of the

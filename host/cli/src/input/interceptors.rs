@@ -6,7 +6,7 @@ use super::project_trust::ProjectTrust;
 use toolwit::registry::InterceptorSettings;
 use toolwit::{Error, ToolwitBuilder};
 
-/// Selects the interceptors of calls.
+/// Options for the interceptors of calls.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct InterceptorFlags {
@@ -22,16 +22,16 @@ impl InterceptorFlags {
     ///
     /// # Errors
     /// If the record of the accepted project cannot be read.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let interceptors = self.all()?;
         Ok(Self { interceptors })
     }
 
-    /// Selects the interceptors of a trace.
+    /// Creates the options from the interceptors of a trace.
     ///
     /// # Errors
-    /// For a text that is not an interceptor.
-    pub(crate) fn recorded(settings: &[String]) -> Result<Self, Error> {
+    /// If a setting of the trace is not valid.
+    pub(crate) fn from_trace(settings: &[String]) -> Result<Self, Error> {
         let interceptors = settings
             .iter()
             .map(|setting| setting.parse())
@@ -43,7 +43,7 @@ impl InterceptorFlags {
     ///
     /// # Errors
     /// If the record of the accepted project cannot be read.
-    pub(crate) fn around(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
+    pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
         Ok(self
             .all()?
             .into_iter()

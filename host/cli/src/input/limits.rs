@@ -51,7 +51,7 @@ pub(crate) struct LimitFlags {
     http_bytes: Option<ByteCount>,
     /// Maximum nesting depth of tool calls, including the first [default: 4] [at most: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
-    #[serde(deserialize_with = "within::<_, _, 1, 16>")]
+    #[serde(deserialize_with = "deserialize_in_range::<_, _, 1, 16>")]
     nested_depth: Option<u32>,
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
@@ -62,8 +62,8 @@ pub(crate) struct LimitFlags {
 }
 
 impl LimitFlags {
-    /// Returns the limits to request. Options take precedence over those of the project; limits that neither sets have their
-    /// defaults.
+    /// Returns the limits that the options set, and those of the project for which no option is set. Limits that neither sets
+    /// have their defaults.
     pub(crate) fn request(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
         let request = LimitOverrides {
@@ -107,7 +107,7 @@ pub(crate) struct RunLimitFlags {
     tokens: Option<u64>,
     /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
-    #[serde(deserialize_with = "within::<_, _, 1000, { u64::MAX }>")]
+    #[serde(deserialize_with = "deserialize_in_range::<_, _, 1000, { u64::MAX }>")]
     context_tokens: Option<u64>,
     /// Maximum wall-clock time, such as 2m [default: 600s]
     #[arg(long, value_name = "TIME")]
@@ -118,7 +118,7 @@ impl RunLimitFlags {
     /// Returns the limits of a run. Options take precedence over those of the project.
     pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
         let defaults = LoopLimits::default();
-        self.over(LoopLimits {
+        self.override_limits(LoopLimits {
             iterations_max: settings.iterations.unwrap_or(defaults.iterations_max),
             calls_max: settings.calls.unwrap_or(defaults.calls_max),
             tokens_max: settings.tokens,
@@ -128,8 +128,8 @@ impl RunLimitFlags {
         })
     }
 
-    /// Returns limits, such as those of a trace, in which each given option replaces its limit.
-    pub(crate) fn over(&self, limits: LoopLimits) -> LoopLimits {
+    /// Returns `limits`, such as those of a trace, in which each option that is set replaces its limit.
+    pub(crate) fn override_limits(&self, limits: LoopLimits) -> LoopLimits {
         LoopLimits {
             iterations_max: self.iterations.unwrap_or(limits.iterations_max),
             calls_max: self.calls.unwrap_or(limits.calls_max),
@@ -142,15 +142,15 @@ impl RunLimitFlags {
 }
 
 /// Deserializes a stored number, with the same range as the option.
-pub(super) fn within<'de, D, N, const MIN: u64, const MAX: u64>(stored: D) -> Result<Option<N>, D::Error>
+pub(super) fn deserialize_in_range<'de, D, N, const MIN: u64, const MAX: u64>(stored: D) -> Result<Option<N>, D::Error>
 where
     D: Deserializer<'de>,
     N: Deserialize<'de> + Into<u64> + Copy,
 {
     let number = Option::<N>::deserialize(stored)?;
     match number.map(N::into) {
-        Some(given) if !(MIN..=MAX).contains(&given) => Err(D::Error::custom(format_args!(
-            "{given} is not in the range of the option"
+        Some(value) if !(MIN..=MAX).contains(&value) => Err(D::Error::custom(format_args!(
+            "{value} is not in the range of the option"
         ))),
         _ => Ok(number),
     }
@@ -221,7 +221,7 @@ mod tests {
             context_tokens_max: Some(5000),
             ..LoopLimits::default()
         };
-        let replayed = flags.over(recorded);
+        let replayed = flags.override_limits(recorded);
         assert_eq!((replayed.calls_max, replayed.context_tokens_max), (2, Some(5000)));
         let limits = flags.limits(&project.of_runs(&nothing));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));

@@ -13,7 +13,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// The name of the file in the data directory. Only its owner may read it.
 const FILE: &str = "mcp-logins.toml";
 
-/// The directory of the locks of renewals in the data directory.
+/// The directory in the data directory with a lock for the renewal of each login.
 const LOCKS: &str = "mcp-logins";
 
 /// The logins of the user, in a file of the data directory that only the user may read.

@@ -11,7 +11,7 @@ use super::logins::UserLogins;
 use super::paths::absolute;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
-use super::servers_file::read;
+use super::servers_file::read_config;
 use toolwit::mcp::{ClientOptions, McpConfig, McpServers, ValueSource};
 use toolwit::sandbox::SecretStore;
 use toolwit::{Error, ErrorKind, Phase};
@@ -19,7 +19,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// The name of the user's file in the configuration directory.
 const USER_FILE: &str = "mcp.toml";
 
-/// Selects the MCP servers.
+/// Options for the MCP servers.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct McpFlags {
@@ -34,7 +34,7 @@ pub(crate) struct McpFlags {
 
 impl McpFlags {
     /// Returns the flags for use in another directory: with absolute paths.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let files = self.files.iter().map(|file| absolute(file));
         Ok(Self {
             files: files.collect::<Result<_, _>>()?,
@@ -60,8 +60,8 @@ impl McpFlags {
         Ok(McpServers::new(&self.config()?, &Self::options(secrets)))
     }
 
-    /// Returns the options of the client: the secrets, variables and logins of the user, from which servers receive
-    /// values.
+    /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server receives
+    /// those that its configuration names.
     pub(crate) fn options(secrets: &SecretFlags) -> ClientOptions {
         let options = ClientOptions::default().with_values(HostValues {
             secrets: secrets.path().ok().map(SecretStore::new),
@@ -83,12 +83,12 @@ impl McpFlags {
         if !self.files.is_empty() {
             let mut config = McpConfig::default();
             for file in &self.files {
-                config = config.merged_with(read(file)?);
+                config = config.merged_with(read_config(file)?);
             }
             return Ok(config);
         }
         let user = configuration_file(USER_FILE).ok().filter(|file| file.exists());
-        let user = user.map_or_else(|| Ok(McpConfig::default()), |file| read(&file))?;
+        let user = user.map_or_else(|| Ok(McpConfig::default()), |file| read_config(&file))?;
         let project = ProjectTrust::find()?.accepted_servers();
         // A server of the user replaces one of the project with the same name.
         Ok(project.merged_with(user))

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_arguments::read_text;
-use super::limits::within;
+use super::limits::deserialize_in_range;
 use toolwit::agent::AnswerSchema;
 use toolwit::limits::SCHEMA_BYTES_MAX;
 use toolwit::model::{ChatOptions, ReasoningEffort};
@@ -23,7 +23,7 @@ pub(crate) struct ModelOptionFlags {
     effort: Option<EffortFlag>,
     /// Maximum number of tokens of a response, with its reasoning [default: 8192, or 32768 with reasoning]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    #[serde(deserialize_with = "within::<_, _, 1, { u64::MAX }>")]
+    #[serde(deserialize_with = "deserialize_in_range::<_, _, 1, { u64::MAX }>")]
     max_tokens: Option<u32>,
     /// Sampling temperature, from 0 to 2 [default: that of the provider]
     #[arg(long, value_name = "T")]
@@ -87,10 +87,10 @@ impl ModelOptionFlags {
         })
     }
 
-    /// Returns the options.
+    /// Returns the options of a request to the model.
     ///
     /// # Errors
-    /// For a temperature that is not between 0 and 2.
+    /// If the temperature is not between 0 and 2.
     pub(crate) fn options(&self) -> Result<ChatOptions, Error> {
         if self
             .temperature

@@ -27,9 +27,9 @@ use toolwit::{Toolwit, ToolwitBuilder};
 const VARIABLE: &str = "TOOLWIT_PLUGINS";
 
 /// The default plugin directory.
-const DEFAULT: &str = "tools";
+const DEFAULT_DIRECTORY: &str = "tools";
 
-/// Selects the plugin directories and the metadata database.
+/// Selects the plugin directories, the metadata database and the versions of WASI.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PluginFlags {
@@ -54,10 +54,10 @@ pub(crate) struct AuthorityFlags {
 
 impl AuthorityFlags {
     /// Returns the flags for use in another directory: with absolute paths, and with the files of the environment.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         Ok(Self {
-            grants: self.grants.located()?,
-            secrets: self.secrets.located()?,
+            grants: self.grants.for_other_directory()?,
+            secrets: self.secrets.for_other_directory()?,
         })
     }
 }
@@ -65,17 +65,17 @@ impl AuthorityFlags {
 impl PluginFlags {
     /// Returns the flags for use in another directory: with absolute paths, and with the directories of the environment
     /// or the default one.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let directories = self.directories().unwrap_or_default();
         let directories = directories.iter().map(|directory| absolute(directory));
         Ok(Self {
             directories: directories.collect::<Result<_, _>>()?,
-            store: self.store.located()?,
+            store: self.store.for_other_directory()?,
             wasi: self.wasi,
         })
     }
 
-    /// Selects one component, and no database.
+    /// Selects one component, and a metadata database in memory.
     pub(crate) fn of_component(component: &Path) -> Self {
         Self {
             directories: vec![component.to_owned()],
@@ -92,25 +92,25 @@ impl PluginFlags {
 
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        let builder = self.ungranted(limits)?;
+        let builder = self.builder_without_grants(limits)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host like [`PluginFlags::load`] that also searches by meaning, if there are word vectors.
     pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
-        let builder = with_word_vectors(self.ungranted(&LimitFlags::default())?);
+        let builder = with_word_vectors(self.builder_without_grants(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host for calls with grants. Dynamic tools are not discovered yet.
     pub(crate) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let builder = self.granted(limits, authority)?;
+        let builder = self.builder_with_grants(limits, authority)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host that checks rules before they are granted. The grants file need not exist.
     pub(crate) async fn load_for_grants(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let mut builder = self.ungranted(&LimitFlags::default())?;
+        let mut builder = self.builder_without_grants(&LimitFlags::default())?;
         let grants = authority.grants.path()?;
         builder = if grants.exists() {
             builder.grants(grants)
@@ -125,53 +125,58 @@ impl PluginFlags {
 
     /// Builds a host like [`PluginFlags::load`] that also has MCP servers. Nothing is started or contacted.
     pub(crate) async fn load_with_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<Toolwit, Error> {
-        let builder = self.builder_among(limits, servers)?.mcp(servers);
+        let builder = self.builder_for_servers(limits, servers)?.mcp(servers);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Returns the builder of a host for calls with grants, and with MCP servers.
-    pub(crate) fn granted_with_servers(
+    pub(crate) fn builder_with_servers(
         &self,
         limits: &LimitFlags,
         authority: &AuthorityFlags,
         servers: &McpServers,
     ) -> Result<ToolwitBuilder, Error> {
-        let builder = self.builder_among(limits, servers)?;
+        let builder = self.builder_for_servers(limits, servers)?;
         Ok(with_authority(builder, authority)?.mcp(servers))
     }
 
     /// Returns the builder of a host for calls with grants, MCP servers and interceptors.
-    pub(crate) fn intercepted(
+    pub(crate) fn builder_with_interceptors(
         &self,
         limits: &LimitFlags,
         authority: &AuthorityFlags,
         servers: &McpServers,
         interceptors: &InterceptorFlags,
     ) -> Result<ToolwitBuilder, Error> {
-        interceptors.around(self.granted_with_servers(limits, authority, servers)?)
+        interceptors.add_to(self.builder_with_servers(limits, authority, servers)?)
     }
 
     /// Returns the builder of a host for calls with grants.
-    pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-        with_authority(self.ungranted(limits)?, authority)
+    pub(crate) fn builder_with_grants(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+    ) -> Result<ToolwitBuilder, Error> {
+        with_authority(self.builder_without_grants(limits)?, authority)
     }
 
-    /// Returns a builder like [`PluginFlags::ungranted`]. With servers, there need not be plugins.
-    fn builder_among(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
-        let has_plugins =
-            !self.directories.is_empty() || !environment_directories().is_empty() || Path::new(DEFAULT).is_dir();
+    /// Returns a builder like [`PluginFlags::builder_without_grants`]. With servers, there need not be plugins.
+    fn builder_for_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
+        let has_plugins = !self.directories.is_empty()
+            || !environment_directories().is_empty()
+            || Path::new(DEFAULT_DIRECTORY).is_dir();
         if has_plugins || servers.is_empty() {
-            return self.ungranted(limits);
+            return self.builder_without_grants(limits);
         }
-        self.builder_of(limits, Vec::new())
+        self.builder_for(limits, Vec::new())
     }
 
     /// Returns the builder of a host without grants.
-    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        self.builder_of(limits, self.directories()?)
+    pub(crate) fn builder_without_grants(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+        self.builder_for(limits, self.directories()?)
     }
 
-    fn builder_of(&self, limits: &LimitFlags, directories: Vec<PathBuf>) -> Result<ToolwitBuilder, Error> {
+    fn builder_for(&self, limits: &LimitFlags, directories: Vec<PathBuf>) -> Result<ToolwitBuilder, Error> {
         let project = ProjectTrust::find()?;
         project.warn();
         let mut builder = Toolwit::builder()
@@ -180,13 +185,16 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // The configuration directory contains grants, secrets and accepted proposals of projects, also those that this
-        // command does not use.
+        // No plugin may access the configuration directory. It contains grants, secrets and accepted proposals of projects,
+        // also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
         // A plugin that can write to the remembered answers or the sessions could approve its own calls.
-        for path in data_directory().into_iter().chain(SessionFlags::default().files()) {
+        for path in data_directory()
+            .into_iter()
+            .chain(SessionFlags::default().protected_paths())
+        {
             builder = builder.protect(path);
         }
         for directory in directories {
@@ -195,15 +203,18 @@ impl PluginFlags {
         Ok(self.store.add_to(builder))
     }
 
-    /// Returns the directory to add packages to: the given one, or `tools`, which may not exist yet.
+    /// Returns the directory to add packages to: that of the option or the environment, or `tools`, which may not exist yet.
+    ///
+    /// # Errors
+    /// If there are several directories, or a file.
     pub(crate) fn destination(&self) -> Result<PathBuf, Error> {
-        let named = if self.directories.is_empty() {
+        let chosen = if self.directories.is_empty() {
             environment_directories()
         } else {
             self.directories.clone()
         };
-        match named.as_slice() {
-            [] => Ok(DEFAULT.into()),
+        match chosen.as_slice() {
+            [] => Ok(DEFAULT_DIRECTORY.into()),
             [directory] if !directory.is_file() => Ok(directory.clone()),
             _ => Err(Error::new(
                 ErrorKind::Configuration,
@@ -215,7 +226,7 @@ impl PluginFlags {
     }
 
     /// Uses the directories of a trace if no option names others.
-    pub(crate) fn with_recorded(mut self, directories: &[String]) -> Self {
+    pub(crate) fn with_trace_defaults(mut self, directories: &[String]) -> Self {
         if self.directories.is_empty() {
             self.directories = directories.iter().map(PathBuf::from).collect();
         }
@@ -227,14 +238,15 @@ impl PluginFlags {
         if !self.directories.is_empty() {
             return Ok(self.directories.clone());
         }
-        let named = environment_directories();
-        if !named.is_empty() {
-            return Ok(named);
+        let chosen = environment_directories();
+        if !chosen.is_empty() {
+            return Ok(chosen);
         }
-        if Path::new(DEFAULT).is_dir() {
-            return Ok(vec![DEFAULT.into()]);
+        if Path::new(DEFAULT_DIRECTORY).is_dir() {
+            return Ok(vec![DEFAULT_DIRECTORY.into()]);
         }
-        let message = format!("no plugin directory was given, and `{DEFAULT}` does not exist in the current directory");
+        let message =
+            format!("no plugin directory was given, and `{DEFAULT_DIRECTORY}` does not exist in the current directory");
         Err(
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
                 "pass a plugin directory with `--plugins DIR`, or set {VARIABLE}"
@@ -245,7 +257,7 @@ impl PluginFlags {
 
 /// Adds the grants and secrets for calls.
 fn with_authority(mut builder: ToolwitBuilder, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-    if let Some(grants) = authority.grants.existing()? {
+    if let Some(grants) = authority.grants.applied_path()? {
         builder = builder.grants(grants);
     }
     if let Ok(secrets) = authority.secrets.path() {
@@ -272,8 +284,8 @@ fn environment_directories() -> Vec<PathBuf> {
 /// Finds a plugin by its name.
 pub(crate) fn find_plugin(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
     let registry = host.registry();
-    let found = registry.plugins().find(|plugin| plugin.name() == name);
-    found.cloned().ok_or_else(|| {
+    let plugin = registry.plugins().find(|plugin| plugin.name() == name);
+    plugin.cloned().ok_or_else(|| {
         let names: Vec<_> = registry
             .plugins()
             .map(|plugin| format!("`{}`", plugin.name()))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::servers_file::read_limited;
+use super::servers_file::read_config_text;
 use toolwit::mcp::{McpConfig, OauthClient, OauthLogin, ServerConfig, ServerEndpoint};
 use toolwit::registry::Project;
 use toolwit::tool::text::sha256;
@@ -16,7 +16,7 @@ const CLIENT_FILE: &str = ".mcp.json";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectServers {
     config: McpConfig,
-    /// The digest of the files, if they name servers.
+    /// The digest of the text that configures the servers, if there are any.
     digest: Option<String>,
 }
 
@@ -27,9 +27,9 @@ impl ProjectServers {
     /// # Errors
     /// If `toolwit.toml` is invalid.
     pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
-        let (of_clients, client_text) = client_servers(&directory.join(CLIENT_FILE));
-        let (own, own_text) = own_servers(&directory.join(Project::FILE_NAME))?;
-        let config = of_clients.merged_with(own);
+        let (client_config, client_text) = read_client_servers(&directory.join(CLIENT_FILE));
+        let (own_config, own_text) = read_own_servers(&directory.join(Project::FILE_NAME))?;
+        let config = client_config.merged_with(own_config);
         let digest = (!config.is_empty()).then(|| sha256(&format!("{}:{own_text}{client_text}", own_text.len())));
         Ok(Self { config, digest })
     }
@@ -137,26 +137,27 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
 }
 
 /// Reads the tables `[mcp.NAME]`. Returns their text in a form that does not depend on other tables.
-fn own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
+fn read_own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
     if !file.is_file() {
         return Ok((McpConfig::default(), String::new()));
     }
-    let text = read_limited(file)?;
+    let text = read_config_text(file)?;
     let config = McpConfig::parse(&text)?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let message = format!("{} cannot be parsed: {}", Project::FILE_NAME, error.message());
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     })?;
-    let own = table.get("mcp").map(ToString::to_string).unwrap_or_default();
-    Ok((config, own))
+    let mcp_text = table.get("mcp").map(ToString::to_string).unwrap_or_default();
+    Ok((config, mcp_text))
 }
 
-fn client_servers(file: &Path) -> (McpConfig, String) {
+/// Reads the file of other clients, and returns its text too. A file that cannot be used has no servers.
+fn read_client_servers(file: &Path) -> (McpConfig, String) {
     if !file.is_file() {
         return Default::default();
     }
-    let read = read_limited(file).and_then(|text| Ok((McpConfig::parse_json(&text)?, text)));
-    read.unwrap_or_else(|error| {
+    let config = read_config_text(file).and_then(|text| Ok((McpConfig::parse_json(&text)?, text)));
+    config.unwrap_or_else(|error| {
         tracing::warn!(%error, "the servers in `{CLIENT_FILE}` are not used");
         Default::default()
     })

@@ -1,8 +1,9 @@
 //! The proposals of the project in the current directory, and the part that the user accepted.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP
-//! servers. Anyone who can change the project, such as the author of a cloned repository, can change these settings.
-//! Therefore they grant nothing, raise no limit and start no server until the user accepts them.
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, list interceptors,
+//! enable WASI 0.3, and configure MCP servers. Anyone who can change the project, such as the author of a cloned
+//! repository, can change these settings. Therefore they grant nothing, raise no limit and start no server until the user
+//! accepts them.
 //!
 //! `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to
 //! the user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and
@@ -34,17 +35,17 @@ pub(crate) enum Trust {
 
 /// The proposal of a project.
 pub(crate) struct Proposal {
-    /// Its grants, if it names a file.
+    /// The grants, if the project names a grants file.
     pub(crate) grants: Option<GrantsContent>,
-    /// Its limits above the defaults.
+    /// The limits above the defaults.
     pub(crate) limits: ProjectLimits,
-    /// Its index of packages.
+    /// The index of packages.
     pub(crate) index: Option<RemoteFile>,
-    /// Its interceptors.
+    /// The interceptors.
     pub(crate) interceptors: Vec<InterceptorSettings>,
-    /// Whether it enables WASI 0.3.
+    /// Whether the project enables WASI 0.3.
     pub(crate) wasi_p3: bool,
-    /// Its MCP servers.
+    /// The MCP servers.
     pub(crate) servers: ProjectServers,
 }
 
@@ -77,15 +78,15 @@ pub(crate) struct ProjectTrust {
     wasi_p3: bool,
     servers: ProjectServers,
     /// The project's grants file, if its configuration names one.
-    proposed: Option<GrantsFile>,
+    proposed_grants: Option<GrantsFile>,
     /// The accepted grants, if there are any.
-    accepted: Option<PathBuf>,
+    accepted_grants: Option<PathBuf>,
     /// The record, if something was accepted.
     record: Option<AcceptanceRecord>,
 }
 
 impl ProjectTrust {
-    /// Finds the project in the current directory.
+    /// Reads the project in the current directory, and what the user accepted of it.
     ///
     /// # Errors
     /// If the configuration of the project or the record is invalid.
@@ -104,8 +105,8 @@ impl ProjectTrust {
             interceptors: project.interceptors,
             wasi_p3: project.sandbox.wasi_p3,
             servers: ProjectServers::read(&directory)?,
-            proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
-            accepted: files.and_then(|files| files.accepted_grants(record.as_ref())),
+            proposed_grants: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
+            accepted_grants: files.and_then(|files| files.accepted_grants(record.as_ref())),
             record,
             directory,
         })
@@ -113,7 +114,7 @@ impl ProjectTrust {
 
     /// Returns the project's grants file, if its configuration names one.
     pub(crate) fn proposed_grants(&self) -> Option<&GrantsFile> {
-        self.proposed.as_ref()
+        self.proposed_grants.as_ref()
     }
 
     /// Reads the proposal of the project.
@@ -122,7 +123,7 @@ impl ProjectTrust {
     /// If its grants file cannot be read or is invalid.
     pub(crate) fn proposal(&self) -> Result<Proposal, Error> {
         Ok(Proposal {
-            grants: self.proposed.as_ref().map(GrantsFile::content).transpose()?,
+            grants: self.proposed_grants.as_ref().map(GrantsFile::content).transpose()?,
             limits: self.limits.raised(),
             index: self.index.clone(),
             interceptors: self.interceptors.clone(),
@@ -133,7 +134,7 @@ impl ProjectTrust {
 
     /// Returns whether the project proposes anything that applies only after it is accepted.
     pub(crate) fn has_proposal(&self) -> bool {
-        self.proposed.is_some()
+        self.proposed_grants.is_some()
             || !self.limits.raised().is_empty()
             || self.index.is_some()
             || !self.interceptors.is_empty()
@@ -141,6 +142,7 @@ impl ProjectTrust {
             || !self.servers.is_empty()
     }
 
+    /// Compares the current proposal with the accepted one. A proposal that cannot be read counts as changed.
     pub(crate) fn trust(&self) -> Trust {
         let Some(record) = &self.record else {
             return Trust::NotAccepted;
@@ -172,12 +174,12 @@ impl ProjectTrust {
         Ok(())
     }
 
-    /// Returns the accepted grants.
+    /// Returns the path of the accepted grants.
     ///
-    /// They apply even if the project no longer proposes any: otherwise a plugin that can write to the project could exchange them
-    /// for the user's other grants.
+    /// They apply even if the project no longer proposes any. Otherwise, a plugin that can write to the project could replace
+    /// them with the user's other grants.
     pub(crate) fn accepted_grants(self) -> Option<PathBuf> {
-        self.accepted
+        self.accepted_grants
     }
 
     /// Returns the limits of each call that apply.
@@ -202,8 +204,8 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
-    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them: otherwise a plugin that can
-    /// write to the project could remove them.
+    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them. Otherwise,
+    /// a plugin that can write to the project could remove them.
     pub(crate) fn accepted_interceptors(&self) -> &[InterceptorSettings] {
         self.record.as_ref().map_or(&[], |record| &record.interceptors)
     }

@@ -1,4 +1,4 @@
-//! The options of a run that continue with its session: the model, the tools and the limits.
+//! The options of a run that its session stores: the model, the tools and the limits.
 
 use std::path::PathBuf;
 
@@ -84,39 +84,39 @@ impl RunOptions {
     ///
     /// # Errors
     /// If the current directory or the record of the accepted project cannot be read.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
-        let mut located = self.clone();
-        located.model = self.model().as_deref().map(located_model).transpose()?;
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
+        let mut flags = self.clone();
+        flags.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;
         if !self.roles.is_empty() && self.groups.is_none() {
-            located.groups = Some(PathBuf::from(Project::FILE_NAME));
+            flags.groups = Some(PathBuf::from(Project::FILE_NAME));
         }
-        located.groups = located.groups.as_deref().map(absolute).transpose()?;
-        located.plugins = self.plugins.located()?;
-        located.mcp = self.mcp.located()?;
-        located.authority = self.authority.located()?;
-        located.interceptors = self.interceptors.located()?;
-        located.approvals = self.approvals.located()?;
-        located.budget = self.budget.located()?;
-        Ok(located)
+        flags.groups = flags.groups.as_deref().map(absolute).transpose()?;
+        flags.plugins = self.plugins.for_other_directory()?;
+        flags.mcp = self.mcp.for_other_directory()?;
+        flags.authority = self.authority.for_other_directory()?;
+        flags.interceptors = self.interceptors.for_other_directory()?;
+        flags.approvals = self.approvals.for_other_directory()?;
+        flags.budget = self.budget.for_other_directory()?;
+        Ok(flags)
     }
 
-    /// Returns these options, with those of a session where they are not set.
+    /// Returns these options, completed with the stored options of a session.
     ///
     /// # Errors
     /// The reason why a stored value is not valid.
-    pub(crate) fn over(&self, stored: &Self) -> Result<Self, serde_json::Error> {
-        let mut base = compact(serde_json::to_value(stored)?);
+    pub(crate) fn completed_with(&self, stored: &Self) -> Result<Self, serde_json::Error> {
+        let mut base = without_unset(serde_json::to_value(stored)?);
         if self.mcp.is_set() {
             // `--mcp FILE` replaces the `--no-mcp` of the session, and the other way round.
             base.as_object_mut().and_then(|options| options.shift_remove("mcp"));
         }
-        replace(&mut base, compact(serde_json::to_value(self)?));
+        merge_into(&mut base, without_unset(serde_json::to_value(self)?));
         serde_json::from_value(base)
     }
 }
 
-/// Returns the name of a model with the full path of a scenario.
-fn located_model(model: &str) -> Result<String, Error> {
+/// Returns the name of a model. The scenario of a scripted model gets its absolute path.
+fn with_absolute_scenario(model: &str) -> Result<String, Error> {
     match model.strip_prefix("scripted:") {
         Some(file) => Ok(format!("scripted:{}", absolute(file.as_ref())?.display())),
         None => Ok(model.to_owned()),
@@ -124,7 +124,7 @@ fn located_model(model: &str) -> Result<String, Error> {
 }
 
 /// Returns the options without those that are not set.
-pub(super) fn compact(options: Value) -> Value {
+pub(super) fn without_unset(options: Value) -> Value {
     let is_set = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::Array(values) => !values.is_empty(),
@@ -133,19 +133,19 @@ pub(super) fn compact(options: Value) -> Value {
     };
     match options {
         Value::Object(options) => {
-            let options = options.into_iter().map(|(name, value)| (name, compact(value)));
+            let options = options.into_iter().map(|(name, value)| (name, without_unset(value)));
             Value::Object(options.filter(|(_, value)| is_set(value)).collect())
         }
         value => value,
     }
 }
 
-/// Replaces the options that are set, group by group.
-fn replace(base: &mut Value, options: Value) {
+/// Replaces values in `base` with the options that are set. Groups of options are merged.
+fn merge_into(base: &mut Value, options: Value) {
     match (base, options) {
         (Value::Object(base), Value::Object(options)) => {
             for (name, value) in options {
-                replace(base.entry(name).or_insert(Value::Null), value);
+                merge_into(base.entry(name).or_insert(Value::Null), value);
             }
         }
         (base, value) => *base = value,

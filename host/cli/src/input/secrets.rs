@@ -19,7 +19,7 @@ pub(crate) struct SecretFlags {
 
 impl SecretFlags {
     /// Returns the flags for use in another directory: with absolute paths.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let secrets_file = absolute_if_set(self.secrets_file.clone())?;
         Ok(Self { secrets_file })
     }

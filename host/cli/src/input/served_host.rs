@@ -67,8 +67,8 @@ impl ServedHost {
             }
         }
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.granted(&self.limits, &self.authority)?;
-        let mut host = with_word_vectors(self.interceptors.around(host)?);
+        let host = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
+        let mut host = with_word_vectors(self.interceptors.add_to(host)?);
         if let Some(grants) = grants {
             host = host.grants(grants);
         }

@@ -9,8 +9,8 @@ use toolwit::tool::file::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Reads a file with servers.
-pub(super) fn read(file: &Path) -> Result<McpConfig, Error> {
-    let text = read_limited(file)?;
+pub(super) fn read_config(file: &Path) -> Result<McpConfig, Error> {
+    let text = read_config_text(file)?;
     let is_json = file
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
@@ -21,16 +21,16 @@ pub(super) fn read(file: &Path) -> Result<McpConfig, Error> {
     };
     config.map_err(|error| {
         let message = format!("{}: {}", file.display(), error.message);
-        let located = Error::new(error.kind, error.phase, message);
+        let error_with_path = Error::new(error.kind, error.phase, message);
         match &error.suggestion {
-            Some(suggestion) => located.with_suggestion(suggestion.clone()),
-            None => located,
+            Some(suggestion) => error_with_path.with_suggestion(suggestion.clone()),
+            None => error_with_path,
         }
     })
 }
 
 /// Reads a regular file of limited size.
-pub(super) fn read_limited(file: &Path) -> Result<String, Error> {
+pub(super) fn read_config_text(file: &Path) -> Result<String, Error> {
     let unreadable = |kind, why: &dyn std::fmt::Display| {
         let message = format!("the MCP servers in {} cannot be read: {why}", file.display());
         Error::new(kind, Phase::Registry, message)

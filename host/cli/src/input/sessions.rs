@@ -26,7 +26,7 @@ pub(crate) struct SessionFlags {
 
 impl SessionFlags {
     /// Returns the paths that no plugin may access: the file, and the directory with its locks.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn protected_paths(&self) -> Vec<PathBuf> {
         let paths = self.path().map(|path| SqliteJournalStore::paths(&path));
         paths.into_iter().flatten().collect()
     }
@@ -46,7 +46,7 @@ impl SessionFlags {
     }
 
     /// Returns the error for a session that does not exist, with the command that lists the others.
-    pub(crate) fn missing(&self, session: &SessionId) -> Error {
+    pub(crate) fn missing_session_error(&self, session: &SessionId) -> Error {
         let list = self.suggest(SuggestedCommand::new("sessions").operand("list"));
         let message = format!("the session `{session}` does not exist");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -67,15 +67,14 @@ impl SessionFlags {
         })
     }
 
-    /// Opens the file to continue a session or to answer its questions, for which the options and approvals in the file
-    /// are used.
+    /// Opens the file to continue a session or to answer its questions. Then the options and approvals in the file apply.
     ///
     /// # Errors
     /// If another user, or this one on another machine, created the file and it was not accepted.
     pub(crate) async fn open_own(&self) -> Result<SqliteJournalStore, Error> {
         let store = self.open().await?;
         let origin = store.origin().await?;
-        let key = UserKey::find();
+        let key = UserKey::load();
         let is_own = match (&key, &origin.code) {
             (Some(key), Some(code)) => key.verifies(&origin_text(&origin.id), code),
             _ => false,
@@ -83,11 +82,11 @@ impl SessionFlags {
         if is_own {
             return Ok(store);
         }
-        // An earlier version wrote no code into the file in the user's data directory.
-        let is_new = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
-        match key.filter(|_| is_new) {
+        // Earlier versions wrote no code. Without a code, only the file in the user's data directory counts as own.
+        let is_claimable = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
+        match key.filter(|_| is_claimable) {
             Some(key) => store.store_origin_code(key.code(&origin_text(&origin.id))).await?,
-            None => return Err(self.foreign()),
+            None => return Err(self.foreign_error()),
         }
         Ok(store)
     }
@@ -98,7 +97,7 @@ impl SessionFlags {
     /// If the file has no sessions or cannot be written, or the key of the user cannot be created.
     pub(crate) async fn accept(&self) -> Result<(), Error> {
         let store = self.open().await?;
-        let key = UserKey::find().ok_or_else(|| {
+        let key = UserKey::load().ok_or_else(|| {
             let message = "the key of the user cannot be read or created in the data directory";
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         })?;
@@ -113,7 +112,7 @@ impl SessionFlags {
         Ok(store.store_origin_code(key.code(&origin_text(&origin.id))).await?)
     }
 
-    fn foreign(&self) -> Error {
+    fn foreign_error(&self) -> Error {
         let path = self.path().unwrap_or_default();
         let message = format!(
             "this user did not create the sessions in {} on this machine: the options and approvals in it can be those of another user",

@@ -35,7 +35,7 @@ impl StoreFlags {
     }
 
     /// Returns the flags for use in another directory: with an absolute path, and with the database of the environment.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let store_file = match self.explicit_path() {
             Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),
             path => path,
@@ -56,8 +56,8 @@ impl StoreFlags {
     /// Opens the database. Returns its path and the outcome, or `None` without a database file.
     pub(crate) async fn check(&self) -> Option<(PathBuf, Result<(), Error>)> {
         let path = self.path().filter(|path| path != Path::new(MEMORY))?;
-        let opened = SqliteStore::open_file(&path).await;
-        Some((path, opened.map(drop)))
+        let store = SqliteStore::open_file(&path).await;
+        Some((path, store.map(drop)))
     }
 
     /// Returns the path to the database, which may not exist yet, or `None` without a home directory.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::paths::absolute;
-use super::run_options::{RunOptions, compact};
+use super::run_options::{RunOptions, without_unset};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::Journal;
@@ -62,36 +62,38 @@ impl WithheldOption {
 /// # Errors
 /// If a path is not UTF-8, or the current directory cannot be read.
 pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error> {
-    let mut options = options.located()?;
+    let mut options = options.for_other_directory()?;
     let project = PathBuf::from(Project::FILE_NAME);
     let project = project.is_file().then(|| absolute(".".as_ref())).transpose()?;
     let withheld = withhold_credentials(&mut options);
-    let stored = StoredOptions {
+    let stored_options = StoredOptions {
         version: VERSION,
         project,
         withheld,
         options,
     };
-    let stored = serde_json::to_value(stored).map(compact).map_err(|error| {
-        let message = format!("the options cannot be stored with the session: {error}");
-        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
-    })?;
-    if journal.settings().is_none_or(|(_, earlier)| earlier != stored) {
-        journal.store_settings(stored);
+    let settings = serde_json::to_value(stored_options)
+        .map(without_unset)
+        .map_err(|error| {
+            let message = format!("the options cannot be stored with the session: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+        })?;
+    if journal.settings().is_none_or(|(_, earlier)| earlier != settings) {
+        journal.store_settings(settings);
     }
     Ok(())
 }
 
-/// Returns the given options, completed with those of the session. Options that weaken the approvals or the sandbox are
-/// not restored; a hint names them.
+/// Returns the options of the command line, completed with those of the session. Options that weaken the approvals or
+/// the sandbox are not restored; a hint names them.
 ///
 /// # Errors
 /// If the stored options are not valid, or one that is not stored must be given again.
-pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
+pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
     let Some((entry, settings)) = journal.settings() else {
-        return Ok(given);
+        return Ok(cli_options);
     };
-    let stored = parse(settings).map_err(|reason| {
+    let stored = parse_stored(settings).map_err(|reason| {
         let session = journal.session();
         let message = format!("the options of the session `{session}` in its entry {entry} cannot be used: {reason}");
         let fork = SuggestedCommand::new("sessions fork")
@@ -102,7 +104,7 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
             "use a newer version of the program, or fork the session before this entry: `{fork}`"
         ))
     })?;
-    if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&given)) {
+    if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&cli_options)) {
         let flag = option.flag();
         let message = format!("the run had a URL with credentials in `{flag}`, which is not stored");
         return Err(
@@ -110,25 +112,25 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
         );
     }
     let mut base = stored.options;
-    if given.model.is_some() && provider(&given) != provider(&base) {
+    if cli_options.model.is_some() && provider(&cli_options) != provider(&base) {
         // The server at the stored URL would receive the key of the other provider.
         base.base_url = None;
     }
-    if base.plugins.wasi.is_wasi3_enabled() && !given.plugins.wasi.is_wasi3_enabled() {
-        base.plugins.wasi = given.plugins.wasi;
-        not_restored(printer, "--wasi-p3");
+    if base.plugins.wasi.is_wasi3_enabled() && !cli_options.plugins.wasi.is_wasi3_enabled() {
+        base.plugins.wasi = cli_options.plugins.wasi;
+        print_not_restored(printer, "--wasi-p3");
     }
-    let given = with_environment(given)?;
-    let mut options = given.over(&base).map_err(|error| {
+    let cli_options = with_environment(cli_options)?;
+    let mut options = cli_options.completed_with(&base).map_err(|error| {
         let message = format!("the options of the session cannot be used: {error}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })?;
-    if given.approvals.mode().is_none()
+    if cli_options.approvals.mode().is_none()
         && let Some(mode) = options.approvals.remove_weaker_mode()?
     {
-        not_restored(printer, &format!("--approve {mode}"));
+        print_not_restored(printer, &format!("--approve {mode}"));
     }
-    announce(&given, &options, stored.project.as_deref(), printer)?;
+    print_restored(&cli_options, &options, stored.project.as_deref(), printer)?;
     Ok(options)
 }
 
@@ -137,34 +139,36 @@ fn provider(options: &RunOptions) -> Option<&str> {
     options.model.as_deref()?.split(':').next()
 }
 
-fn not_restored(printer: Printer, option: &str) {
+fn print_not_restored(printer: Printer, option: &str) {
     printer.hint(format_args!(
         "the run had `{option}`, which weakens its protection and is not restored; pass it again to continue with it"
     ));
 }
 
-/// Returns the options with the grants file and the policy file of the environment, so that these replace stored ones:
-/// an earlier run does not decide what is allowed.
-fn with_environment(mut given: RunOptions) -> Result<RunOptions, Error> {
-    given.authority.grants = given.authority.grants.located()?;
-    given.approvals = given.approvals.located()?;
-    Ok(given)
+/// Returns the options with the grants file and the policy file of the environment. These then replace the stored ones,
+/// because an earlier run does not decide what is allowed.
+fn with_environment(mut cli_options: RunOptions) -> Result<RunOptions, Error> {
+    cli_options.authority.grants = cli_options.authority.grants.for_other_directory()?;
+    cli_options.approvals = cli_options.approvals.for_other_directory()?;
+    Ok(cli_options)
 }
 
 /// Prints the restored grants file and policy file, and the project of the session if its settings do not apply.
-fn announce(
-    given: &RunOptions,
+fn print_restored(
+    cli_options: &RunOptions,
     options: &RunOptions,
     project: Option<&std::path::Path>,
     printer: Printer,
 ) -> Result<(), Error> {
-    let grants = options.authority.grants.named();
-    let policy = options.approvals.named();
-    let restored = [
-        ("--grants", grants.filter(|_| given.authority.grants.named().is_none())),
-        ("--policy", policy.filter(|_| given.approvals.named().is_none())),
+    let grants = options.authority.grants.named_file();
+    let policy = options.approvals.named_file();
+    let cli_grants = cli_options.authority.grants.named_file();
+    let cli_policy = cli_options.approvals.named_file();
+    let restored_files = [
+        ("--grants", grants.filter(|_| cli_grants.is_none())),
+        ("--policy", policy.filter(|_| cli_policy.is_none())),
     ];
-    for (flag, path) in restored {
+    for (flag, path) in restored_files {
         if let Some(path) = path {
             printer.hint(format_args!(
                 "continuing with `{flag} {}` of the session",
@@ -181,7 +185,7 @@ fn announce(
     Ok(())
 }
 
-fn parse(settings: Value) -> Result<StoredOptions, String> {
+fn parse_stored(settings: Value) -> Result<StoredOptions, String> {
     match settings.get("version").and_then(Value::as_u64) {
         Some(VERSION) => serde_json::from_value(settings).map_err(|error| error.to_string()),
         Some(version) => Err(format!("version {version} is not supported")),
@@ -257,7 +261,7 @@ mod tests {
             withheld: Vec::new(),
             options: options.clone(),
         };
-        compact(serde_json::to_value(stored).unwrap())
+        without_unset(serde_json::to_value(stored).unwrap())
     }
 
     #[tokio::test]
@@ -288,9 +292,9 @@ mod tests {
             flags.push(format!("--{name}={value}"));
         }
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-        let given = options(&flags);
-        let form = stored_form(&given);
-        let restored = restored(RunOptions::default(), &journal(form.clone()).await, printer()).unwrap();
+        let cli_options = options(&flags);
+        let form = stored_form(&cli_options);
+        let restored = restore(RunOptions::default(), &journal(form.clone()).await, printer()).unwrap();
         assert_eq!(stored_form(&restored), form);
         let count: usize = form["options"].as_object().unwrap().values().map(leaves).sum();
         assert_eq!(count, flags.len(), "each option is in {form}");
@@ -309,7 +313,7 @@ mod tests {
             "--model", "openai:a", "--system", "S", "--mcp", "m.toml", "--calls", "3",
         ];
         let journal = journal(stored_form(&options(&stored))).await;
-        let continued = |flags: &[&str]| restored(options(flags), &journal, printer()).unwrap();
+        let continued = |flags: &[&str]| restore(options(flags), &journal, printer()).unwrap();
         let replaced = continued(&["--model", "openai:b", "--no-mcp"]);
         assert_eq!(
             (replaced.model.as_deref(), replaced.system.as_deref()),
@@ -341,7 +345,7 @@ mod tests {
         ];
         for (settings, reason) in hostile {
             let journal = journal(settings).await;
-            let error = restored(RunOptions::default(), &journal, printer()).unwrap_err();
+            let error = restore(RunOptions::default(), &journal, printer()).unwrap_err();
             assert!(error.message.contains(reason), "{reason}: {error}");
             assert!(
                 error
@@ -352,7 +356,7 @@ mod tests {
             );
         }
         let journal = journal(of(json!({"plugins": {"wasi": {"wasi_p3": true}}}))).await;
-        let restored = restored(RunOptions::default(), &journal, printer()).unwrap();
+        let restored = restore(RunOptions::default(), &journal, printer()).unwrap();
         assert!(!restored.plugins.wasi.is_wasi3_enabled(), "it must be given again");
     }
 
@@ -386,7 +390,7 @@ mod tests {
         let form = stored_form(&options(&["--model", "openai:a", "--base-url", "http://localhost:1"]));
         let journal = journal(form).await;
         let url = |model: &str| {
-            restored(options(&["--model", model]), &journal, printer())
+            restore(options(&["--model", model]), &journal, printer())
                 .unwrap()
                 .base_url
         };

@@ -23,9 +23,9 @@ impl UserKey {
         data_path("user.key")
     }
 
-    /// Reads the key, and creates it if it does not exist. `None` if the key cannot be read or created: no code is
+    /// Reads the key, and creates it if it does not exist. Returns `None` if the key cannot be read or created; no code is
     /// valid then.
-    pub(crate) fn find() -> Option<Self> {
+    pub(crate) fn load() -> Option<Self> {
         let key = read_or_create(&Self::path()?).ok()?;
         Some(Self::from_bytes(key))
     }
@@ -51,7 +51,7 @@ impl UserKey {
     }
 }
 
-/// Reads the key, or creates it. Replaces a key of another length, which a full disk left behind.
+/// Reads the key, or creates it. Replaces a key of another length, such as a part of a key that was written to a full disk.
 fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read(path)? {
         return Ok(key);

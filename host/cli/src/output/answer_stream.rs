@@ -17,17 +17,18 @@ const COLUMNS_MIN: usize = 20;
 
 /// The kind of a streamed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// A part of an answer, which goes to standard output.
+pub(crate) enum TextKind {
+    /// An answer, which goes to standard output.
     Answer,
-    /// A part of the reasoning, which goes to standard error.
+    /// Reasoning, which goes to standard error.
     Reasoning,
 }
 
 /// Prints the text of a model as it arrives.
 pub(crate) struct AnswerStream {
     printer: Printer,
-    open: Option<(Piece, Markdown)>,
+    /// The text that has not ended yet.
+    open: Option<(TextKind, Markdown)>,
 }
 
 impl AnswerStream {
@@ -35,30 +36,31 @@ impl AnswerStream {
         Self { printer, open: None }
     }
 
-    /// Prints a part of a text. A text of another kind begins on a new line.
-    pub(crate) fn print(&mut self, kind: Piece, text: &str) {
-        if kind == Piece::Reasoning && self.printer.verbosity() == Verbosity::Quiet {
+    /// Prints a part of a text. A text of another kind begins on a new line. Reasoning is not printed if the verbosity
+    /// is quiet.
+    pub(crate) fn print(&mut self, kind: TextKind, text: &str) {
+        if kind == TextKind::Reasoning && self.printer.verbosity() == Verbosity::Quiet {
             return;
         }
         if self.open.as_ref().is_some_and(|(open, _)| *open != kind) {
             self.close();
         }
-        let (_, markdown) = self.open.get_or_insert_with(|| (kind, begin(kind)));
-        write(kind, &markdown.push(text));
+        let (_, markdown) = self.open.get_or_insert_with(|| (kind, new_markdown(kind)));
+        write_text(kind, &markdown.push(text));
     }
 
     /// Ends the text.
     pub(crate) fn close(&mut self) {
         if let Some((kind, markdown)) = self.open.take() {
-            write(kind, &markdown.finish());
+            write_text(kind, &markdown.finish());
         }
     }
 }
 
-fn begin(kind: Piece) -> Markdown {
+fn new_markdown(kind: TextKind) -> Markdown {
     let (terminal, base) = match kind {
-        Piece::Answer => (terminal_size_of(io::stdout()), Style::new()),
-        Piece::Reasoning => (terminal_size_of(io::stderr()), FAINT),
+        TextKind::Answer => (terminal_size_of(io::stdout()), Style::new()),
+        TextKind::Reasoning => (terminal_size_of(io::stderr()), FAINT),
     };
     let layout = terminal.map(|(Width(columns), _)| Layout {
         columns: usize::from(columns).max(COLUMNS_MIN),
@@ -68,11 +70,11 @@ fn begin(kind: Piece) -> Markdown {
 }
 
 /// Writes a styled text. A closed output does not end the run.
-fn write(kind: Piece, text: &str) {
+fn write_text(kind: TextKind, text: &str) {
     match kind {
-        Piece::Answer => {
+        TextKind::Answer => {
             let _ = write_stdout(text);
         }
-        Piece::Reasoning => write_stderr_text(text),
+        TextKind::Reasoning => write_stderr_text(text),
     }
 }

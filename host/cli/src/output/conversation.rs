@@ -16,34 +16,34 @@ const TEXT_COLUMNS: usize = 88;
 const RESULT_CHARS_MAX: usize = 400;
 
 /// Writes the prompt of the user.
-pub(crate) fn question(page: &mut Page, prompt: &str) {
-    paragraph(page, TITLE, "you", prompt);
+pub(crate) fn write_prompt(page: &mut Page, prompt: &str) {
+    write_paragraph(page, TITLE, "you", prompt);
 }
 
 /// Writes the final answer of the model.
-pub(crate) fn answer(page: &mut Page, text: &str) {
-    paragraph(page, GOOD, "answer", text);
+pub(crate) fn write_answer(page: &mut Page, text: &str) {
+    write_paragraph(page, GOOD, "answer", text);
 }
 
 /// Writes a message of a tool to the user.
-pub(crate) fn message(page: &mut Page, text: &str) {
-    paragraph(page, GOOD, "message", text);
+pub(crate) fn write_message(page: &mut Page, text: &str) {
+    write_paragraph(page, GOOD, "message", text);
 }
 
 /// Writes the progress of a tool.
-pub(crate) fn progress(page: &mut Page, text: &str) {
-    paragraph(page, FAINT, "progress", text);
+pub(crate) fn write_progress(page: &mut Page, text: &str) {
+    write_paragraph(page, FAINT, "progress", text);
 }
 
-/// Writes a nested call of a tool.
-pub(crate) fn nested(page: &mut Page, event: &Event) {
+/// Writes a nested call of a tool that has finished. Writes nothing for another event.
+pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {
         tool, wall_ms, kind, ..
     } = event
     {
         match kind {
-            None => paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
-            Some(kind) => paragraph(
+            None => write_paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
+            Some(kind) => write_paragraph(
                 page,
                 FAINT,
                 "  called",
@@ -54,47 +54,47 @@ pub(crate) fn nested(page: &mut Page, event: &Event) {
 }
 
 /// Writes the calls of a response.
-pub(crate) fn calls(page: &mut Page, tool_calls: &[ToolCall]) {
+pub(crate) fn write_calls(page: &mut Page, tool_calls: &[ToolCall]) {
     for ToolCall { name, arguments, .. } in tool_calls {
         let arguments = if arguments.trim() == "{}" { "" } else { arguments };
-        paragraph(page, NAME, "calls", &format!("{name} {}", excerpt(arguments)));
+        write_paragraph(page, NAME, "calls", &format!("{name} {}", excerpt(arguments)));
     }
 }
 
 /// Writes the answer of another process about a call: the reason of a denial, or an approval.
-pub(crate) fn stored_answer(page: &mut Page, denied: Option<&str>) {
-    match denied {
-        Some(reason) => paragraph(page, WARN, "denied", &format!("by another process: {reason}")),
-        None => paragraph(page, GOOD, "allowed", "by another process"),
+pub(crate) fn write_stored_answer(page: &mut Page, denial_reason: Option<&str>) {
+    match denial_reason {
+        Some(reason) => write_paragraph(page, WARN, "denied", &format!("by another process: {reason}")),
+        None => write_paragraph(page, GOOD, "allowed", "by another process"),
     }
 }
 
-/// Writes an event that is of interest to people. The final answer is written by [`answer`].
-pub(crate) fn event(page: &mut Page, event: &Event) {
+/// Writes an event that is of interest to people. The final answer is written by [`write_answer`].
+pub(crate) fn write_event(page: &mut Page, event: &Event) {
     match event {
         Event::ModelAnswered {
             content, tool_calls, ..
         } if !tool_calls.is_empty() => {
             page.gap();
             if !content.trim().is_empty() {
-                paragraph(page, TITLE, "model", content.trim());
+                write_paragraph(page, TITLE, "model", content.trim());
             }
-            calls(page, tool_calls);
+            write_calls(page, tool_calls);
         }
         Event::ToolFinished {
             is_error: false,
             content,
             ..
-        } => paragraph(page, FAINT, "result", &excerpt(content)),
-        Event::ToolFinished { content, .. } => paragraph(page, BAD, "error", &excerpt(content)),
-        Event::CallRefused { content, .. } => paragraph(page, BAD, "refused", &excerpt(content)),
-        Event::HistoryCompacted(event) => paragraph(page, FAINT, "summary", &excerpt(&event.summary)),
-        Event::ToolsInjected { names, .. } => tools(page, "new tools", names),
-        Event::ToolsRemoved { names, .. } => tools(page, "removed", names),
-        Event::ToolsEvicted { names } => tools(page, "hidden", names),
-        Event::ToolsRestored { names } => tools(page, "restored", names),
+        } => write_paragraph(page, FAINT, "result", &excerpt(content)),
+        Event::ToolFinished { content, .. } => write_paragraph(page, BAD, "error", &excerpt(content)),
+        Event::CallRefused { content, .. } => write_paragraph(page, BAD, "refused", &excerpt(content)),
+        Event::HistoryCompacted(event) => write_paragraph(page, FAINT, "summary", &excerpt(&event.summary)),
+        Event::ToolsInjected { names, .. } => write_tools(page, "new tools", names),
+        Event::ToolsRemoved { names, .. } => write_tools(page, "removed", names),
+        Event::ToolsEvicted { names } => write_tools(page, "hidden", names),
+        Event::ToolsRestored { names } => write_tools(page, "restored", names),
         Event::ProviderInvalid { kind, reason } => {
-            paragraph(
+            write_paragraph(
                 page,
                 WARN,
                 "warning",
@@ -106,45 +106,45 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
 }
 
 /// Writes an event of a stored conversation that is of interest to people.
-pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
-    match recorded {
+pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
+    match event {
         Event::TurnStarted {
             prompt: Some(prompt), ..
-        } => question(page, prompt),
-        Event::MessagePinned => paragraph(page, FAINT, "pinned", "no summary replaces the message"),
+        } => write_prompt(page, prompt),
+        Event::MessagePinned => write_paragraph(page, FAINT, "pinned", "no summary replaces the message"),
         Event::ModelAnswered {
             content, tool_calls, ..
-        } if tool_calls.is_empty() => answer(page, content.trim()),
+        } if tool_calls.is_empty() => write_answer(page, content.trim()),
         Event::ToolStarted {
             id,
             name,
             start: Some(start),
             ..
-        } => paragraph(
+        } => write_paragraph(
             page,
             FAINT,
             "started",
             &format!("{name}, {}, call {id}", start.effect.class),
         ),
         Event::CallResolved { id, resolution } => {
-            paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
+            write_paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
         }
-        Event::RunResumed { changed, .. } => paragraph(page, WARN, "resumed", &resumed(changed)),
+        Event::RunResumed { changed, .. } => write_paragraph(page, WARN, "resumed", &resume_text(changed)),
         Event::ApprovalRequested(question) => {
-            paragraph(
+            write_paragraph(
                 page,
                 WARN,
                 "asked",
                 &format!("{} needs an approval, call {}", question.name, question.id),
             );
         }
-        Event::ApprovalDecided(decided) => paragraph(page, FAINT, "answer", &decision(decided)),
-        other => event(page, other),
+        Event::ApprovalDecided(decided) => write_paragraph(page, FAINT, "answer", &decision_text(decided)),
+        other => write_event(page, other),
     }
 }
 
 /// Describes the continuation of a run.
-fn resumed(changed: &[ToolName]) -> String {
+fn resume_text(changed: &[ToolName]) -> String {
     let names: Vec<_> = changed.iter().map(ToolName::as_str).collect();
     match names[..] {
         [] => "in another process".to_owned(),
@@ -155,8 +155,8 @@ fn resumed(changed: &[ToolName]) -> String {
     }
 }
 
-/// Returns a decision about a call as text.
-fn decision(decided: &RecordedApprovalDecision) -> String {
+/// Describes a decision about a call.
+fn decision_text(decided: &RecordedApprovalDecision) -> String {
     let decision = match decided.decision {
         ApprovalDecision::Approved => "allowed",
         ApprovalDecision::Edited => "allowed with other arguments",
@@ -173,16 +173,16 @@ fn decision(decided: &RecordedApprovalDecision) -> String {
     format!("{decision}, {basis}call {}", decided.id)
 }
 
-fn tools(page: &mut Page, label: &str, names: &[ToolName]) {
+fn write_tools(page: &mut Page, label: &str, names: &[ToolName]) {
     let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
-    paragraph(page, WARN, label, &names.join(" "));
+    write_paragraph(page, WARN, label, &names.join(" "));
 }
 
 /// Writes a label and a text, wrapped between words.
-fn paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
+fn write_paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     page.styled(style, label)
         .indent(LABEL_COLUMNS.saturating_sub(label.len()));
-    for (index, line) in text.lines().flat_map(wrapped).enumerate() {
+    for (index, line) in text.lines().flat_map(wrap_line).enumerate() {
         if index > 0 {
             page.indent(LABEL_COLUMNS);
         }
@@ -194,7 +194,7 @@ fn paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
 }
 
 /// Wraps a line after spaces and commas. A longer word gets its own line.
-fn wrapped(line: &str) -> Vec<&str> {
+fn wrap_line(line: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut columns) = (0, 0, 0);
     for word in line.split_inclusive([' ', ',']) {
@@ -212,7 +212,7 @@ fn wrapped(line: &str) -> Vec<&str> {
 
 fn excerpt(text: &str) -> String {
     match text.char_indices().nth(RESULT_CHARS_MAX) {
-        Some((at, _)) => format!("{}…", &text[..at]),
+        Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
@@ -224,10 +224,10 @@ mod tests {
     #[test]
     fn wrapping_keeps_all_words() {
         let text = format!("{} {} {}", "a".repeat(60), "b".repeat(40), "é".repeat(120));
-        let lines = wrapped(&text);
+        let lines = wrap_line(&text);
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert_eq!(lines.join(" "), text);
-        assert_eq!(wrapped(""), [""]);
+        assert_eq!(wrap_line(""), [""]);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
                 is_error: false,
                 kind,
             };
-            nested(&mut page, &event);
+            write_nested_call(&mut page, &event);
             page.to_string()
         };
         assert!(text(None).contains("native#look (7 ms)"));

@@ -6,33 +6,33 @@ use toolwit::sandbox::EntityType;
 use toolwit::tool::ToolDefinition;
 
 /// Writes the signature of a tool and the first sentence of its description.
-pub(crate) fn summary(page: &mut Page, definition: &ToolDefinition, indent: usize) {
-    signature(page, definition, indent);
+pub(crate) fn write_summary(page: &mut Page, definition: &ToolDefinition, indent: usize) {
+    write_signature(page, definition, indent);
     page.indent(indent + 4)
         .styled(FAINT, first_sentence(&definition.description))
         .end();
 }
 
 /// Writes an entity with its methods.
-pub(crate) fn entity(page: &mut Page, entity: &EntityType, indent: usize) {
+pub(crate) fn write_entity(page: &mut Page, entity: &EntityType, indent: usize) {
     page.indent(indent).styled(NAME, &entity.name).end();
     if let Some(description) = &entity.description {
         page.block(indent + 4, FAINT, description);
     }
     for method in &entity.methods {
-        summary(page, method, indent + 4);
+        write_summary(page, method, indent + 4);
     }
 }
 
 /// Writes the full definition of a tool.
-pub(crate) fn full(page: &mut Page, definition: &ToolDefinition, effect: &str) {
+pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, effect: &str) {
     page.styled(NAME, definition.name()).end();
     page.styled(FAINT, &definition.id).end();
     page.styled(FAINT, format_args!("effect: {effect}")).end();
     page.gap().block(2, anstyle::Style::new(), &definition.description);
     page.title("Arguments");
     match definition.input_schema["properties"].as_object() {
-        Some(properties) if !properties.is_empty() => schema::properties(page, &definition.input_schema, 2),
+        Some(properties) if !properties.is_empty() => schema::write_properties(page, &definition.input_schema, 2),
         _ => {
             page.indent(2).styled(FAINT, "none").end();
         }
@@ -41,9 +41,9 @@ pub(crate) fn full(page: &mut Page, definition: &ToolDefinition, effect: &str) {
     match &definition.output_schema {
         Some(output) => {
             page.indent(2).text(schema::phrase(output)).end();
-            schema::docs(page, output, 4);
+            schema::write_docs(page, output, 4);
             if let Some(object) = schema::object_within(output) {
-                schema::properties(page, object, 4);
+                schema::write_properties(page, object, 4);
             }
         }
         None => {
@@ -53,12 +53,12 @@ pub(crate) fn full(page: &mut Page, definition: &ToolDefinition, effect: &str) {
 }
 
 /// Writes a signature, such as `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
-fn signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
+fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
-    let required = definition.input_schema["required"].as_array();
+    let required_names = definition.input_schema["required"].as_array();
     if let Some(properties) = definition.input_schema["properties"].as_object() {
         for (index, (name, property)) in properties.iter().enumerate() {
-            let is_required = required.is_some_and(|required| required.iter().any(|other| other == name));
+            let is_required = required_names.is_some_and(|names| names.iter().any(|other| other == name));
             let separator = if index > 0 { ", " } else { "" };
             let mark = if is_required { "" } else { "?" };
             page.text(format_args!(

@@ -12,15 +12,18 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Verbosity, write_stderr};
 
-/// Starts logging at the level of the verbosity. Dependencies log warnings and errors only. `telemetry` collects spans.
+/// Starts logging at the level of the verbosity. Dependencies log less than the library, and warnings and errors at most.
+/// `telemetry` collects spans.
 pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send + Sync) {
-    let (own, others) = match verbosity {
+    let (own_level, other_level) = match verbosity {
         Verbosity::Quiet => (LevelFilter::ERROR, LevelFilter::OFF),
         Verbosity::Normal => (LevelFilter::WARN, LevelFilter::ERROR),
         Verbosity::Verbose => (LevelFilter::INFO, LevelFilter::WARN),
         Verbosity::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
     };
-    let filter = Targets::new().with_target("toolwit", own).with_default(others);
+    let filter = Targets::new()
+        .with_target("toolwit", own_level)
+        .with_default(other_level);
     // Fails only if a logger is already set, which is then used.
     let _ = tracing_subscriber::registry()
         .with(telemetry)
@@ -33,11 +36,11 @@ struct LogLines;
 
 impl<S: Subscriber> Layer<S> for LogLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        write_stderr(&line(event));
+        write_stderr(&log_line(event));
     }
 }
 
-fn line(event: &Event<'_>) -> Page {
+fn log_line(event: &Event<'_>) -> Page {
     let mut fields = Fields::default();
     event.record(&mut fields);
     let level = *event.metadata().level();

@@ -16,7 +16,7 @@ pub(crate) struct Layout {
     pub(crate) indent: usize,
 }
 
-/// Styles headings, code and bold text. The characters of the text stay the same, markers included.
+/// Styles headings, code and bold text. The markers, such as `#` and `**`, are printed too.
 ///
 /// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of the host.
 /// Control and invisible characters are removed.
@@ -26,9 +26,13 @@ pub(crate) struct Markdown {
     base: Style,
     /// The word that has not ended yet.
     word: String,
+    /// The number of columns that the current line has so far, with its indentation.
     column: usize,
+    /// Whether the current line has a word.
     has_words: bool,
+    /// Whether the text is inside a fenced code block.
     is_fenced: bool,
+    /// Whether the current line begins or ends a fenced code block.
     is_fence_line: bool,
     is_heading: bool,
     is_bold: bool,
@@ -72,7 +76,7 @@ impl Markdown {
         out
     }
 
-    /// Ends the text, and returns its rest with a line break if its last line has none.
+    /// Ends the text. Returns the word that was held back, and a line break if the last line has none.
     pub(crate) fn finish(mut self) -> String {
         let mut out = String::new();
         self.write_word(&mut out);
@@ -109,7 +113,7 @@ impl Markdown {
         }
     }
 
-    /// Begins the line, if it has not begun.
+    /// Indents the line, if it has not begun.
     fn indent(&mut self, out: &mut String) {
         if let (Some(layout), 0) = (self.layout, self.column) {
             out.extend(std::iter::repeat_n(' ', layout.indent));
@@ -186,6 +190,7 @@ impl Markdown {
         } else {
             out.push_str(&format!("{style}{c}{style:#}"));
         }
+        // A line that begins with a character of no width has begun, too.
         self.column += width.max(usize::from(self.column == 0));
     }
 

@@ -13,7 +13,7 @@ use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExpo
 use toolwit::tool::ToolDefinition;
 
 /// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`. Also
-/// `wit_problem`, if the WIT file is wrong.
+/// `wit_problem`, if the WIT file is not used.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -23,10 +23,10 @@ pub(crate) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<Cow<'a, str>>,
-    /// The reason why the WIT file next to the component does not describe the component.
+    /// The reason why the WIT file next to the component is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<&'a str>,
-    /// The state of its compiled code.
+    /// The state of the compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
     /// The methods of its entities, which become tools when a call returns an instance.
@@ -39,7 +39,7 @@ pub(crate) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// Its dynamic tools have not been discovered, or are unusable.
+    /// The dynamic tools of the package have not been discovered, or are unusable.
     Undiscovered,
     Broken,
 }
@@ -93,7 +93,7 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Sets the state of its compiled code.
+    /// Sets the state of the compiled code.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self
@@ -105,7 +105,7 @@ pub(crate) fn methods(inspection: &Inspection) -> impl Iterator<Item = &ToolDefi
     inspection.entities.iter().flat_map(|entity| &entity.methods)
 }
 
-/// The maximum number of exports that explain why a component has no tools.
+/// Maximum number of exports that explain why a component has no tools.
 const REASONS_MAX: usize = 3;
 
 /// Returns the reasons why a component has no tools.
@@ -129,14 +129,14 @@ pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
     reasons
 }
 
-/// Returns the warning about a WIT file that does not describe the component next to it.
+/// Returns the warning about a WIT file next to a component that is not used.
 pub(crate) fn wit_warning(plugin: &str, problem: &str) -> String {
-    format!("`{plugin}.wit` does not describe the component: {problem}")
+    format!("`{plugin}.wit` is not used: {problem}")
 }
 
-/// The components that have compiled code, in this process or in the cache.
+/// The states of the compiled code of components: from the plugins of a host, and from the code cache.
 pub(crate) struct CodeStates {
-    cached: BTreeSet<String>,
+    cached_digests: BTreeSet<String>,
 }
 
 impl CodeStates {
@@ -147,13 +147,13 @@ impl CodeStates {
     pub(crate) fn in_cache(cache: Option<&CodeCache>) -> Self {
         let cached = cache.and_then(|cache| cache.digests().ok());
         Self {
-            cached: cached.unwrap_or_default(),
+            cached_digests: cached.unwrap_or_default(),
         }
     }
 
-    /// Returns the state of the compiled code of a component that is not loaded.
+    /// Returns the state of the compiled code of a component that no host has loaded.
     pub(crate) fn of_digest(&self, digest: &str) -> &'static str {
-        if self.cached.contains(digest) {
+        if self.cached_digests.contains(digest) {
             "compiled"
         } else {
             CompileStatus::NotStarted.word()

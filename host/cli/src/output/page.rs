@@ -40,14 +40,14 @@ impl Page {
 
     /// Adds text.
     pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
-        let text = self.inline(&text.to_string(), TEXT_CHARS_MAX);
+        let text = self.to_inline(&text.to_string(), TEXT_CHARS_MAX);
         self.0.push_str(&text);
         self
     }
 
     /// Adds text in a style.
     pub(crate) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
-        let text = self.inline(&text.to_string(), TEXT_CHARS_MAX);
+        let text = self.to_inline(&text.to_string(), TEXT_CHARS_MAX);
         self.push(style, &text)
     }
 
@@ -57,8 +57,8 @@ impl Page {
         self
     }
 
-    /// Returns text as a part of the current line.
-    fn inline(&self, text: &str, chars_max: usize) -> String {
+    /// Returns text in the form in which it can be added to the current line.
+    fn to_inline(&self, text: &str, chars_max: usize) -> String {
         let line = self.0.rsplit('\n').next().unwrap_or_default();
         let indent = line.len() - line.trim_start_matches(' ').len() + CONTINUATION_COLUMNS;
         let mut inline = String::with_capacity(text.len().min(chars_max));
@@ -92,7 +92,7 @@ impl Page {
         for line in text.lines() {
             if !line.trim().is_empty() {
                 self.indent(indent);
-                let line = self.inline(line.trim_end(), usize::MAX);
+                let line = self.to_inline(line.trim_end(), usize::MAX);
                 self.push(style, &line);
             }
             self.end();
@@ -137,13 +137,13 @@ impl Display for Page {
     }
 }
 
-/// Returns the first sentence of a description, for lists.
+/// Returns the first sentence of a description, or its first line if that is shorter.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
-    line.find(". ").map_or(line, |at| &line[..=at])
+    line.find(". ").map_or(line, |end| &line[..=end])
 }
 
-/// Formats a number of bytes, rounded, with a binary unit.
+/// Formats a number of bytes with a binary unit. KiB are rounded up; MiB and GiB are cut after one decimal.
 pub(crate) fn size(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{denied_access, exceeded_limit, with_command};
+use crate::hint::{denied_access_hint, exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
-use crate::output::wrap::wrapped;
+use crate::output::wrap::wrap;
 use toolwit::limits::{Amount, Limit};
 use toolwit::tool::text::{is_printable, printable};
 use toolwit::tool::{DeniedAccess, ExceededLimit};
@@ -41,7 +41,8 @@ pub(crate) enum Verbosity {
     Debug,
 }
 
-/// Prints for all commands. Colours are used on terminals only, and never when `NO_COLOR` is set.
+/// Prints for all commands. By default, colours are used on terminals only. `CLICOLOR_FORCE` in the environment enables
+/// them for pipes and files too, and `NO_COLOR` disables them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
     format: Format,
@@ -126,19 +127,22 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint how to allow the access.
-    pub(crate) fn denied(self, denied: &[DeniedAccess]) {
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that says how to allow the access.
+    pub(crate) fn print_denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {
             let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
             page.styled(WARN, "denied:").text(" ").text(line).end();
-            page.styled(GOOD, "hint:").text(" ").text(denied_access(access)).end();
+            page.styled(GOOD, "hint:")
+                .text(" ")
+                .text(denied_access_hint(access))
+                .end();
         }
         self.message(&page);
     }
 
-    /// Reports the error that ended the command: as text on standard error, or as the JSON document.
-    pub(crate) fn error(self, error: &Error) -> Result<(), Failure> {
+    /// Reports the error that ended the command: as text on standard error, or as the JSON document on standard output.
+    pub(crate) fn report_error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
             return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
         }
@@ -153,13 +157,13 @@ impl Printer {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").text(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
-            let known = exceeded_limit(error);
-            let option = known
+            let entry = exceeded_limit(error);
+            let option = entry
                 .as_ref()
                 .and_then(Limit::flag)
                 .map(|option| format!(" (`{option}`)"));
             let option = option.unwrap_or_default();
-            let [max, used] = [*max, *used].map(|amount| in_unit(amount, known.as_ref()));
+            let [max, used] = [*max, *used].map(|amount| in_unit(amount, entry.as_ref()));
             page.styled(
                 FAINT,
                 format_args!("limit: {limit}{option} is {max}, used or requested: {used}"),
@@ -167,14 +171,14 @@ impl Printer {
             .end();
         }
         if self.verbosity >= Verbosity::Verbose {
-            let mut shown = error.to_string();
+            let mut previous = error.to_string();
             let mut source = error.source();
             while let Some(cause) = source {
                 let text = cause.to_string();
-                if text != shown {
+                if text != previous {
                     page.styled(FAINT, format_args!("cause: {text}")).end();
                 }
-                shown = text;
+                previous = text;
                 source = cause.source();
             }
         }
@@ -194,7 +198,7 @@ fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     }
 }
 
-/// Writes to standard output. Removes the colours if it is not a terminal.
+/// Writes to standard output, with or without colours as [`Printer`] describes.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
     stdout
@@ -217,14 +221,14 @@ pub(crate) fn write_stderr_text(text: &str) {
 /// Returns a text with its lines wrapped between words, for a terminal.
 fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
     match terminal {
-        Some((Width(columns), _)) => wrapped(&text, columns.into()),
+        Some((Width(columns), _)) => wrap(&text, columns.into()),
         None => text,
     }
 }
 
 /// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
 ///
-/// They occur only inside strings, where an escape has the same value.
+/// These characters occur only inside strings, where an escape has the same value.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

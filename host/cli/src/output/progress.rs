@@ -23,7 +23,7 @@ pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Fut
     let mut work = pin!(work);
     tokio::select! {
         biased;
-        done = &mut work => return done,
+        output = &mut work => return output,
         () = tokio::time::sleep(DELAY) => {}
     }
     let _spinner = Spinner::new(printer, text);
@@ -56,7 +56,7 @@ impl Spinner {
         spinner
     }
 
-    /// Returns whether the line is drawn.
+    /// Returns whether the line can be drawn: standard error is a terminal, and the verbosity is not quiet.
     pub(crate) fn is_visible(&self) -> bool {
         !self.bar.is_hidden()
     }

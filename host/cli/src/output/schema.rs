@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::output::page::{FAINT, NAME, Page};
 
-/// Maximum nesting depth that is written. Deeper types are cut with `…`.
+/// Maximum nesting depth that is written. Deeper types are written as `…`, and deeper properties are omitted.
 const DEPTH_MAX: usize = 8;
 
 /// Maximum number of fields of an object in a phrase.
@@ -31,21 +31,26 @@ fn phrase_within(schema: &Value, depth: usize) -> String {
     if depth >= DEPTH_MAX {
         return "…".to_owned();
     }
-    let within = |schema: &Value| phrase_within(schema, depth + 1);
+    let nested_phrase = |schema: &Value| phrase_within(schema, depth + 1);
     if let Some(constant) = fields.get("const") {
         return constant.to_string();
     }
     if let Some(Value::Array(names)) = fields.get("enum") {
-        return joined(names.iter().map(Value::to_string));
+        return join_choices(names.iter().map(Value::to_string));
     }
     for key in ["oneOf", "anyOf"] {
         if let Some(Value::Array(choices)) = fields.get(key) {
             let is_number = choices.first().is_some_and(|first| first["type"] == "number");
             if is_number {
                 // Omits NaN and infinities, which are strings in JSON.
-                return joined(choices.iter().filter(|choice| choice.get("enum").is_none()).map(within));
+                return join_choices(
+                    choices
+                        .iter()
+                        .filter(|choice| choice.get("enum").is_none())
+                        .map(nested_phrase),
+                );
             }
-            return joined(choices.iter().map(within));
+            return join_choices(choices.iter().map(nested_phrase));
         }
     }
     match fields.get("type") {
@@ -55,14 +60,14 @@ fn phrase_within(schema: &Value, depth: usize) -> String {
         }
         Some(Value::Array(names)) => {
             let names = names.iter().filter_map(Value::as_str);
-            joined(names.map(|name| phrase_of_type(name, fields, depth)))
+            join_choices(names.map(|name| phrase_of_type(name, fields, depth)))
         }
         _ => "anything".to_owned(),
     }
 }
 
 fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> String {
-    let within = |schema: &Value| phrase_within(schema, depth + 1);
+    let nested_phrase = |schema: &Value| phrase_within(schema, depth + 1);
     match name {
         "integer" => match (fields.get("minimum"), fields.get("maximum")) {
             (Some(minimum), Some(maximum)) => format!("integer ({minimum} to {maximum})"),
@@ -72,9 +77,9 @@ fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> Stri
         "string" if fields.get("maxLength") == Some(&Value::from(1)) => "string of one character".to_owned(),
         "array" => match (fields.get("prefixItems"), fields.get("items")) {
             (Some(Value::Array(items)), _) => {
-                format!("[{}]", items.iter().map(within).collect::<Vec<_>>().join(", "))
+                format!("[{}]", items.iter().map(nested_phrase).collect::<Vec<_>>().join(", "))
             }
-            (_, Some(items)) => match within(items) {
+            (_, Some(items)) => match nested_phrase(items) {
                 choice if choice.contains(" or ") => format!("array of ({choice})"),
                 item => format!("array of {item}"),
             },
@@ -82,7 +87,7 @@ fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> Stri
         },
         "object" => match (entity_name(fields), single_property(fields)) {
             (Some(entity), _) => format!("entity `{entity}`"),
-            (None, Some((name, payload))) => format!("{{{name}: {}}}", within(payload)),
+            (None, Some((name, payload))) => format!("{{{name}: {}}}", nested_phrase(payload)),
             (None, None) => field_names(fields),
         },
         other => other.to_owned(),
@@ -95,12 +100,12 @@ fn field_names(fields: &Map<String, Value>) -> String {
         Some(properties) if !properties.is_empty() => properties.keys().map(String::as_str).collect(),
         _ => return "object".to_owned(),
     };
-    let shown = names[..names.len().min(FIELDS_MAX)].join(", ");
+    let first_names = names[..names.len().min(FIELDS_MAX)].join(", ");
     let more = if names.len() > FIELDS_MAX { ", …" } else { "" };
-    format!("{{{shown}{more}}}")
+    format!("{{{first_names}{more}}}")
 }
 
-fn joined(choices: impl Iterator<Item = String>) -> String {
+fn join_choices(choices: impl Iterator<Item = String>) -> String {
     choices.collect::<Vec<_>>().join(" or ")
 }
 
@@ -119,25 +124,25 @@ fn single_property(fields: &Map<String, Value>) -> Option<(&String, &Value)> {
     properties.iter().next().filter(|_| is_case)
 }
 
-/// Collects the names of the entities that values of a schema can contain.
-pub(crate) fn entities<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+/// Adds the names of the entities that values of a schema can contain, each once.
+pub(crate) fn collect_entities<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
     match schema {
         Value::Object(fields) => match entity_name(fields) {
-            Some(name) if found.contains(&name) => {}
-            Some(name) => found.push(name),
-            None => fields.values().for_each(|value| entities(value, found)),
+            Some(name) if names.contains(&name) => {}
+            Some(name) => names.push(name),
+            None => fields.values().for_each(|value| collect_entities(value, names)),
         },
-        Value::Array(values) => values.iter().for_each(|value| entities(value, found)),
+        Value::Array(values) => values.iter().for_each(|value| collect_entities(value, names)),
         _ => {}
     }
 }
 
 /// Writes the properties of an object with types and docs, and nested properties indented.
-pub(crate) fn properties(page: &mut Page, schema: &Value, indent: usize) {
-    properties_within(page, schema, indent, 0);
+pub(crate) fn write_properties(page: &mut Page, schema: &Value, indent: usize) {
+    write_properties_at(page, schema, indent, 0);
 }
 
-fn properties_within(page: &mut Page, schema: &Value, indent: usize, depth: usize) {
+fn write_properties_at(page: &mut Page, schema: &Value, indent: usize, depth: usize) {
     let Some(properties) = schema["properties"].as_object() else {
         return;
     };
@@ -155,24 +160,24 @@ fn properties_within(page: &mut Page, schema: &Value, indent: usize, depth: usiz
             page.styled(FAINT, ", optional");
         }
         page.end();
-        docs(page, property, indent + 4);
+        write_docs(page, property, indent + 4);
         if let Some(object) = object_within(property) {
-            properties_within(page, object, indent + 4, depth + 1);
+            write_properties_at(page, object, indent + 4, depth + 1);
         }
     }
 }
 
 /// Writes the docs of a value and of its named cases. If the value has no docs, writes those of its unnamed
 /// alternatives and of its array items.
-pub(crate) fn docs(page: &mut Page, schema: &Value, indent: usize) {
-    let write_docs = |page: &mut Page, schema: &Value| {
+pub(crate) fn write_docs(page: &mut Page, schema: &Value, indent: usize) {
+    let write_description = |page: &mut Page, schema: &Value| {
         let text = schema["description"].as_str();
         text.is_some_and(|text| {
             page.block(indent, FAINT, text);
             true
         })
     };
-    let has_docs = write_docs(page, schema);
+    let has_docs = write_description(page, schema);
     for cases in ["anyOf", "oneOf"].iter().filter_map(|key| schema[key].as_array()) {
         for case in cases {
             match (
@@ -183,14 +188,14 @@ pub(crate) fn docs(page: &mut Page, schema: &Value, indent: usize) {
                     page.block(indent, FAINT, &format!("`{name}`: {text}"));
                 }
                 (None, Some(_)) if !has_docs => {
-                    write_docs(page, case);
+                    write_description(page, case);
                 }
                 _ => {}
             }
         }
     }
     if !has_docs {
-        write_docs(page, &schema["items"]);
+        write_description(page, &schema["items"]);
     }
 }
 

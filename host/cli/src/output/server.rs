@@ -22,6 +22,7 @@ pub(crate) struct ServerDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestion: Option<String>,
     tools: Vec<ToolDefinition>,
+    /// The tools of the server that the client withholds, with the reasons.
     withheld: Vec<WithheldDocument>,
 }
 
@@ -40,8 +41,8 @@ enum Status {
 }
 
 impl ServerDocument {
-    /// Describes a server as it is configured.
-    pub(crate) fn configured(server: &McpServer) -> Self {
+    /// Describes a server from its configuration alone.
+    pub(crate) fn not_contacted(server: &McpServer) -> Self {
         let endpoint = match &server.config().endpoint {
             ServerEndpoint::Process(process) => format!("process {}", process.program),
             ServerEndpoint::Http(http) => http.url.to_string(),
@@ -60,12 +61,12 @@ impl ServerDocument {
     }
 
     /// Contacts a server and describes it with its tools.
-    pub(crate) async fn contacted(server: &McpServer) -> Self {
-        let mut document = Self::configured(server);
+    pub(crate) async fn contact(server: &McpServer) -> Self {
+        let mut document = Self::not_contacted(server);
         let context = ToolContext::new();
-        let contacted = async { Ok((server.report(&context).await?, server.tools(&context).await?)) };
-        let contacted: Result<_, toolwit::Error> = contacted.await;
-        match contacted {
+        let contact = async { Ok((server.report(&context).await?, server.tools(&context).await?)) };
+        let report: Result<_, toolwit::Error> = contact.await;
+        match report {
             Ok((report, tools)) => {
                 document.status = Status::Ready;
                 document.revision = Some(report.revision);

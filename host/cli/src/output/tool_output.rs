@@ -11,13 +11,13 @@ pub(crate) struct ToolOutput(pub(crate) Printer);
 impl OutputSink for ToolOutput {
     fn progress(&self, text: &str) {
         let mut page = Page::new();
-        conversation::progress(&mut page, text);
+        conversation::write_progress(&mut page, text);
         self.0.detail(&page);
     }
 
     fn communicate(&self, text: &str) {
         let mut page = Page::new();
-        conversation::message(&mut page, text);
+        conversation::write_message(&mut page, text);
         self.0.message(&page);
     }
 }

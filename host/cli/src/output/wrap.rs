@@ -13,7 +13,7 @@ const CONTINUATION_COLUMNS: usize = 2;
 ///
 /// Escape sequences of styles have no width. A word that is longer than a line is broken here, because the terminal
 /// would break it without an indentation.
-pub(crate) fn wrapped(text: &str, columns: usize) -> String {
+pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         wrap_line(line, columns, &mut wrapped);
@@ -28,18 +28,18 @@ fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
     }
     let indent = line.len() - line.trim_start_matches(' ').len();
     let indent = (indent + CONTINUATION_COLUMNS).min(columns.saturating_sub(TEXT_COLUMNS_MIN));
-    let mut used = 0;
+    let mut column = 0;
     for word in line.split_inclusive(' ') {
-        let visible = width(word.trim_end());
-        if used > indent && used + visible > columns {
+        let word_width = width(word.trim_end());
+        if column > indent && column + word_width > columns {
             begin_line(indent, wrapped);
-            used = indent;
+            column = indent;
         }
-        if used + visible > columns {
-            used = push_broken(word, columns, indent, used, wrapped);
+        if column + word_width > columns {
+            column = push_broken(word, columns, indent, column, wrapped);
         } else {
             wrapped.push_str(word);
-            used += width(word.trim_end_matches('\n'));
+            column += width(word.trim_end_matches('\n'));
         }
     }
 }
@@ -53,29 +53,29 @@ fn begin_line(indent: usize, wrapped: &mut String) {
 }
 
 /// Adds a word that is longer than a line, in parts. Returns the column after it.
-fn push_broken(word: &str, columns: usize, indent: usize, mut used: usize, wrapped: &mut String) -> usize {
-    let mut is_style = false;
+fn push_broken(word: &str, columns: usize, indent: usize, mut column: usize, wrapped: &mut String) -> usize {
+    let mut is_escape_sequence = false;
     for c in word.chars() {
         let width = match c {
             '\x1b' => {
-                is_style = true;
+                is_escape_sequence = true;
                 0
             }
-            'm' if is_style => {
-                is_style = false;
+            'm' if is_escape_sequence => {
+                is_escape_sequence = false;
                 0
             }
-            _ if is_style => 0,
+            _ if is_escape_sequence => 0,
             c => c.width().unwrap_or_default(),
         };
-        if used + width > columns && used > indent && c != ' ' {
+        if column + width > columns && column > indent && c != ' ' {
             begin_line(indent, wrapped);
-            used = indent;
+            column = indent;
         }
         wrapped.push(c);
-        used += width;
+        column += width;
     }
-    used
+    column
 }
 
 /// Returns the maximum number of columns that a terminal uses for a text. Escape sequences have none, wide characters two. Some
@@ -94,16 +94,16 @@ mod tests {
 
     #[test]
     fn lines_are_wrapped_between_words_with_their_indentation() {
-        assert_eq!(wrapped("one two three\nfour\n", 30), "one two three\nfour\n");
+        assert_eq!(wrap("one two three\nfour\n", 30), "one two three\nfour\n");
         assert_eq!(
-            wrapped("    the quick brown fox jumps over\n", 24),
+            wrap("    the quick brown fox jumps over\n", 24),
             "    the quick brown fox\n    jumps over\n"
         );
         assert_eq!(
-            wrapped("the quick brown fox jumps over\n", 24),
+            wrap("the quick brown fox jumps over\n", 24),
             "the quick brown fox\n  jumps over\n"
         );
-        assert_eq!(wrapped("a\n\nb", 24), "a\n\nb");
+        assert_eq!(wrap("a\n\nb", 24), "a\n\nb");
     }
 
     // attack: J5, attack: J10
@@ -125,7 +125,7 @@ mod tests {
         for padding in paddings {
             for indent in indents {
                 let text = format!("{indent}{padding}error: forged, and more of it, and more\n");
-                let wrapped = wrapped(&text, 60);
+                let wrapped = wrap(&text, 60);
                 let begins = |line: &&str| !line.is_empty() && !line.starts_with(' ');
                 assert_eq!(wrapped.lines().skip(1).find(begins), None, "{wrapped}");
                 assert!(wrapped.lines().all(|line| width(line) <= 60), "{wrapped}");
@@ -136,10 +136,10 @@ mod tests {
     #[test]
     fn styles_have_no_width_and_long_words_are_broken() {
         let styled = "\x1b[31merror:\x1b[0m the quick brown fox";
-        assert_eq!(wrapped(styled, 26), styled);
+        assert_eq!(wrap(styled, 26), styled);
         let path = "/a/very/\x1b[31mlong\x1b[0m/path/that/has/no/space";
         assert_eq!(
-            wrapped(&format!("see {path} now\n"), 24),
+            wrap(&format!("see {path} now\n"), 24),
             "see\n  /a/very/\x1b[31mlong\x1b[0m/path/that\n  /has/no/space now\n"
         );
     }

@@ -14,7 +14,7 @@ use crate::guests::{PLAIN, SETTINGS};
 use crate::support::{Run, TOOLWIT, Workspace, accept};
 
 /// The SHA-256 digest of [`PLAIN`].
-fn digest(workspace: &Workspace) -> String {
+fn plain_digest(workspace: &Workspace) -> String {
     let (_, document) = workspace.json(&["inspect", "plain.wasm", "--json"]);
     document["digest"].as_str().unwrap().to_owned()
 }
@@ -46,8 +46,8 @@ fn serve(files: HashMap<&'static str, Vec<u8>>) -> String {
     base
 }
 
-/// Serves an index with `plain` 1.0.0 and 1.1.0, and a `settings` whose digest is wrong.
-fn index(digest: &str) -> String {
+/// Serves an index with `plain` 1.0.0 and 1.1.0, and a `settings` whose digest is wrong. Returns its URL.
+fn serve_index(digest: &str) -> String {
     let plain = wat::parse_str(PLAIN).unwrap();
     let settings = wat::parse_str(SETTINGS).unwrap();
     let entry = |name: &str, version: &str, bytes: usize| json!({"name": name, "version": version, "url": format!("{name}.wasm"), "sha256": digest, "bytes": bytes});
@@ -71,7 +71,7 @@ fn workspace() -> Workspace {
 }
 
 /// Returns the output of a run without the port of the server and the digest.
-fn shown(run: &Run, index: &str, digest: &str) -> String {
+fn normalized_output(run: &Run, index: &str, digest: &str) -> String {
     let base = index.trim_end_matches("/index.json");
     run.to_string().replace(base, "http://…").replace(digest, "DIGEST")
 }
@@ -83,10 +83,10 @@ fn added_files(workspace: &Workspace) -> usize {
 #[test]
 fn package_of_the_index_is_added_by_its_name() {
     let workspace = workspace();
-    let digest = digest(&workspace);
-    let index = index(&digest);
+    let digest = plain_digest(&workspace);
+    let index = serve_index(&digest);
     let added = workspace.run(&["add", "plain", "--index", &index]);
-    assert_snapshot!(shown(&added, &index, &digest), @"
+    assert_snapshot!(normalized_output(&added, &index, &digest), @"
     exit: 0
 
     --- stdout
@@ -109,7 +109,7 @@ fn package_of_the_index_is_added_by_its_name() {
 #[test]
 fn index_is_configured_by_the_environment_the_user_and_an_accepted_project() {
     let plain = workspace();
-    let index = index(&digest(&plain));
+    let index = serve_index(&plain_digest(&plain));
     let settings = format!("url = \"{index}\"\n");
     let configured = [
         workspace().variable("TOOLWIT_INDEX", index.as_str()),
@@ -144,15 +144,15 @@ fn index_is_configured_by_the_environment_the_user_and_an_accepted_project() {
 #[test]
 fn wrong_content_name_or_version_is_refused_and_nothing_is_added() {
     let workspace = workspace();
-    let digest = digest(&workspace);
-    let index = index(&digest);
+    let digest = plain_digest(&workspace);
+    let index = serve_index(&digest);
     let settings = workspace.run(&["add", "settings", "--index", &index]);
     assert!(
         settings.code == Some(2) && settings.stderr.contains("instead of"),
         "{settings}"
     );
     let unknown = workspace.run(&["add", "plane", "--index", &index]);
-    assert_snapshot!(shown(&unknown, &index, &digest), @"
+    assert_snapshot!(normalized_output(&unknown, &index, &digest), @"
     exit: 2
 
     --- stderr
@@ -182,11 +182,11 @@ fn wrong_content_name_or_version_is_refused_and_nothing_is_added() {
 #[test]
 fn url_is_added_with_its_digest() {
     let workspace = workspace();
-    let digest = digest(&workspace);
-    let index = index(&digest);
+    let digest = plain_digest(&workspace);
+    let index = serve_index(&digest);
     let url = index.replace("index.json", "plain.wasm");
     let unpinned = workspace.run(&["add", &url]);
-    assert_snapshot!(shown(&unpinned, &index, &digest), @"
+    assert_snapshot!(normalized_output(&unpinned, &index, &digest), @"
     exit: 2
 
     --- stderr
@@ -205,8 +205,8 @@ fn url_is_added_with_its_digest() {
 #[test]
 fn requested_capabilities_of_a_download_are_reported() {
     let workspace = Workspace::new().file("plain.wasm", wat::parse_str(SETTINGS).unwrap());
-    let digest = digest(&workspace);
-    let url = index(&digest).replace("index.json", "settings.wasm");
+    let digest = plain_digest(&workspace);
+    let url = serve_index(&digest).replace("index.json", "settings.wasm");
     let added = workspace.run(&["add", &format!("{url}#sha256={digest}")]);
     assert!(
         added.code == Some(0) && added.stderr.contains("toolwit grant settings"),

@@ -28,17 +28,17 @@ fn workspace() -> Workspace {
         .file("answer.toml", answer)
 }
 
-fn on_session(workspace: &Workspace, command: &str, rest: &[&str]) -> Run {
+fn run_on_session(workspace: &Workspace, command: &str, rest: &[&str]) -> Run {
     workspace.run(&[&[command, "s", "--sessions", "s.db"], rest].concat())
 }
 
 fn resume(workspace: &Workspace) -> Run {
     let flags = ["--model", "scripted:answer.toml", "--grants", "grants.toml"];
-    on_session(workspace, "resume", &flags)
+    run_on_session(workspace, "resume", &flags)
 }
 
 /// Starts a run that waits for an answer, and returns it when it waits.
-fn waiting(workspace: &Workspace) -> Child {
+fn start_waiting_run(workspace: &Workspace) -> Child {
     let mut child = workspace.start(&[&SAVE[..], &["--ask-later=5m"]].concat());
     let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
     let command = "`toolwit approve s call_7 --sessions s.db` allows it";
@@ -49,15 +49,15 @@ fn waiting(workspace: &Workspace) -> Child {
     child
 }
 
-fn end(child: Child) -> Run {
+fn wait_for_end(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
 #[test]
 fn a_waiting_run_continues_with_the_answer_of_another_process() {
     let workspace = workspace();
-    let run = waiting(&workspace);
-    let listed = on_session(&workspace, "approvals", &[]);
+    let run = start_waiting_run(&workspace);
+    let listed = run_on_session(&workspace, "approvals", &[]);
     for text in [
         "s  1 call, open in a process",
         "approve    save",
@@ -66,13 +66,13 @@ fn a_waiting_run_continues_with_the_answer_of_another_process() {
     ] {
         assert!(listed.stdout.contains(text), "{text} in {listed}");
     }
-    let unknown = on_session(&workspace, "approve", &["call_8"]);
+    let unknown = run_on_session(&workspace, "approve", &["call_8"]);
     assert_eq!(unknown.code, Some(2), "{unknown}");
     assert!(
         unknown.stderr.contains("hint: `toolwit approvals s --sessions s.db`"),
         "{unknown}"
     );
-    let allowed = on_session(&workspace, "approve", &["call_7"]);
+    let allowed = run_on_session(&workspace, "approve", &["call_7"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
     assert!(
         allowed
@@ -80,10 +80,10 @@ fn a_waiting_run_continues_with_the_answer_of_another_process() {
             .contains("allowed; the process that has the session open continues"),
         "{allowed}"
     );
-    let run = end(run);
+    let run = wait_for_end(run);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "It says 1.\n"), "{run}");
     assert!(run.stderr.contains("allowed    by another process"), "{run}");
-    let late = on_session(&workspace, "deny", &["call_7"]);
+    let late = run_on_session(&workspace, "deny", &["call_7"]);
     assert_eq!(late.code, Some(2), "the first answer counts: {late}");
     let shown = workspace.run(&["sessions", "show", "s", "--sessions", "s.db"]);
     assert!(
@@ -95,10 +95,10 @@ fn a_waiting_run_continues_with_the_answer_of_another_process() {
 #[test]
 fn a_waiting_run_continues_without_the_call_that_another_process_denied() {
     let workspace = workspace();
-    let run = waiting(&workspace);
-    let denied = on_session(&workspace, "deny", &["call_7", "--reason", "not today"]);
+    let run = start_waiting_run(&workspace);
+    let denied = run_on_session(&workspace, "deny", &["call_7", "--reason", "not today"]);
     assert_eq!(denied.code, Some(0), "{denied}");
-    let run = end(run);
+    let run = wait_for_end(run);
     assert!(run.stdout.contains("the user refused it: not today"), "{run}");
 }
 
@@ -108,7 +108,7 @@ fn an_answer_without_a_process_is_used_when_the_run_is_resumed() {
     let workspace = workspace();
     let left = workspace.run(&[&SAVE[..], &["--ask-later"]].concat());
     assert_eq!(left.code, Some(4), "{left}");
-    let nameless = on_session(&workspace, "approve", &[]);
+    let nameless = run_on_session(&workspace, "approve", &[]);
     assert_eq!(nameless.code, Some(2), "nobody approves unseen: {nameless}");
     let (code, document) = workspace.json(&["approve", "s", "call_7", "--sessions", "s.db", "--json"]);
     assert_eq!(
@@ -116,7 +116,7 @@ fn an_answer_without_a_process_is_used_when_the_run_is_resumed() {
         (Some(0), &"allowed".into()),
         "{document}"
     );
-    let second = on_session(&workspace, "deny", &["call_7"]);
+    let second = run_on_session(&workspace, "deny", &["call_7"]);
     assert_eq!(second.code, Some(2), "{second}");
     assert!(
         second.stderr.contains("the call `call_7` has been answered"),
@@ -133,7 +133,7 @@ fn an_answer_without_a_process_is_used_when_the_run_is_resumed() {
         (Some(0), "It says 1.\n"),
         "{resumed}"
     );
-    let after = on_session(&workspace, "approve", &["call_7"]);
+    let after = run_on_session(&workspace, "approve", &["call_7"]);
     assert_eq!(after.code, Some(2), "it was used: {after}");
     let missing = workspace.run(&["approvals", "none", "--sessions", "s.db"]);
     assert_eq!(missing.code, Some(2), "{missing}");
@@ -143,7 +143,7 @@ fn an_answer_without_a_process_is_used_when_the_run_is_resumed() {
 fn a_stored_answer_is_void_when_the_grant_has_changed() {
     let workspace = workspace();
     workspace.run(&[&SAVE[..], &["--ask-later"]].concat());
-    let allowed = on_session(&workspace, "approve", &["call_7"]);
+    let allowed = run_on_session(&workspace, "approve", &["call_7"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
     let workspace = workspace.file("grants.toml", NOTES_GRANTS.replace("1KiB", "9KiB"));
     let changed = resume(&workspace);

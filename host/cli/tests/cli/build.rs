@@ -7,7 +7,7 @@ use crate::guests::{DRAW, PLAIN, PLAIN_WIT};
 use crate::support::Workspace;
 
 /// Creates a project with a prebuilt component, so that nothing is compiled.
-fn prebuilt() -> Workspace {
+fn prebuilt_project() -> Workspace {
     Workspace::new()
         .file("plain/plain.wasm", wat::parse_str(PLAIN).unwrap())
         .file("plain/wit/plain.wit", PLAIN_WIT)
@@ -15,7 +15,7 @@ fn prebuilt() -> Workspace {
 
 #[test]
 fn component_path_is_printed_to_standard_output() {
-    let workspace = prebuilt();
+    let workspace = prebuilt_project();
     assert_snapshot!(workspace.run(&["build", "plain", "--out", "tools"]), @"
     exit: 0
 
@@ -32,7 +32,7 @@ fn component_path_is_printed_to_standard_output() {
 
 #[test]
 fn json_document_describes_the_built_component() {
-    let (code, document) = prebuilt().json(&["build", "plain", "--out", "tools/greeter.wasm", "--json"]);
+    let (code, document) = prebuilt_project().json(&["build", "plain", "--out", "tools/greeter.wasm", "--json"]);
     assert_eq!((code, &document["ok"]), (Some(0), &json!(true)), "{document}");
     assert_eq!(document["component"], "tools/greeter.wasm");
     assert_eq!(document["tools"].as_array().unwrap().len(), 6);
@@ -41,7 +41,9 @@ fn json_document_describes_the_built_component() {
 
 #[test]
 fn build_error_has_a_hint() {
-    let workspace = prebuilt().file("empty/notes.txt", "").file("broken/plain.wasm", "junk");
+    let workspace = prebuilt_project()
+        .file("empty/notes.txt", "")
+        .file("broken/plain.wasm", "junk");
     assert_snapshot!(workspace.run(&["build", "empty"]), @"
     exit: 2
 
@@ -60,7 +62,7 @@ fn build_error_has_a_hint() {
 
 #[test]
 fn component_is_written_to_the_target_directory_of_its_source_by_default() {
-    let workspace = prebuilt();
+    let workspace = prebuilt_project();
     let built = workspace.run(&["build", "plain"]);
     assert_eq!(built.code, Some(0), "{built}");
     let written = std::path::Path::new(built.stdout.trim_end());
@@ -68,7 +70,7 @@ fn component_is_written_to_the_target_directory_of_its_source_by_default() {
     assert_eq!(written.canonicalize().unwrap(), expected.canonicalize().unwrap());
     let called = workspace.run(&["call", "add", "a=1", "b=2", "--plugins", "plain/target/plugins"]);
     assert_eq!((called.code, called.stdout.as_str()), (Some(0), "3\n"), "{called}");
-    // A file that already exists is no source of the next build.
+    // The component that the first build wrote is not a source of the next build.
     assert_eq!(workspace.run(&["build", "plain"]).code, Some(0));
     assert!(!workspace.path().join("tools/plain.wasm").exists());
 }

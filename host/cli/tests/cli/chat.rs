@@ -23,13 +23,13 @@ answer = "It is {{result}}."
 
 const CHAT: [&str; 3] = ["chat", "--model", "scripted:chat.toml"];
 
-fn chatting() -> Workspace {
+fn chat_workspace() -> Workspace {
     Workspace::with("counter", COUNTER).file("chat.toml", CHATTING.replace("expect.prompt = \"Count.\"\n", ""))
 }
 
 #[test]
 fn tools_of_one_turn_stay_for_the_next() {
-    let run = chatting().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
+    let run = chat_workspace().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
     assert_snapshot!(run, @r#"
     exit: 0
 
@@ -48,7 +48,7 @@ fn tools_of_one_turn_stay_for_the_next() {
 
 #[test]
 fn commands_are_executed_without_the_model() {
-    let run = chatting().run_with_input(
+    let run = chat_workspace().run_with_input(
         &CHAT,
         "/help\n/tools NEW\n/wait\nCount.\nNext.\n/pin\n/budget\n/quit\nnever sent\n",
     );
@@ -68,7 +68,7 @@ fn commands_are_executed_without_the_model() {
 
 #[test]
 fn wrong_command_is_reported_and_the_session_continues() {
-    let run = chatting().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
+    let run = chat_workspace().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
     assert_eq!(run.code, Some(2), "{run}");
     assert!(
         run.stderr.contains("error: `/tolls` is not a command of the chat"),
@@ -88,12 +88,12 @@ fn failed_turn_does_not_end_the_session() {
 
 #[test]
 fn chat_is_not_one_json_document() {
-    let (code, document) = chatting().json(&[&CHAT[..], &["--json"]].concat());
+    let (code, document) = chat_workspace().json(&[&CHAT[..], &["--json"]].concat());
     assert_eq!((code, &document["ok"]), (Some(2), &false.into()), "{document}");
 }
 
 /// A session whose run waits for an answer about a call of `save`.
-fn waiting() -> Workspace {
+fn waiting_session() -> Workspace {
     let workspace = Workspace::with("notes", NOTES)
         .file("grants.toml", NOTES_GRANTS)
         .file(
@@ -109,13 +109,13 @@ fn waiting() -> Workspace {
 
 const STORED: [&str; 6] = ["--session", "s", "--sessions", "s.db", "--grants", "grants.toml"];
 
-fn chat_about_it(workspace: &Workspace, input: &str) -> Run {
+fn chat_in_session(workspace: &Workspace, input: &str) -> Run {
     workspace.run_with_input(&[&CHAT[..], &STORED].concat(), input)
 }
 
 #[test]
 fn chat_answers_the_question_of_an_earlier_process() {
-    let allowed = chat_about_it(&waiting(), "/approve\n");
+    let allowed = chat_in_session(&waiting_session(), "/approve\n");
     assert_eq!(
         (allowed.code, allowed.stdout.as_str()),
         (Some(0), "It says 1.\n"),
@@ -128,21 +128,21 @@ fn chat_answers_the_question_of_an_earlier_process() {
     ] {
         assert!(allowed.stderr.contains(text), "{text} in {allowed}");
     }
-    let denied = chat_about_it(&waiting(), "/deny not today\n");
+    let denied = chat_in_session(&waiting_session(), "/deny not today\n");
     assert!(denied.stdout.contains("the user refused it: not today"), "{denied}");
-    let workspace = waiting();
-    let silent = chat_about_it(&workspace, "");
+    let workspace = waiting_session();
+    let silent = chat_in_session(&workspace, "");
     assert_eq!(silent.stdout, "", "it still waits: {silent}");
     let (_, call) = silent.stderr.split_once("call       ").unwrap();
     let input = format!("/deny {} by name\n", call.lines().next().unwrap());
-    let denied = chat_about_it(&workspace, &input);
+    let denied = chat_in_session(&workspace, &input);
     assert!(denied.stdout.contains("the user refused it: by name"), "{denied}");
 }
 
 #[test]
 fn interrupted_run_is_neither_forgotten_nor_continued_without_an_answer() {
-    let run = chat_about_it(
-        &waiting(),
+    let run = chat_in_session(
+        &waiting_session(),
         "Something else.\n/resume\n/approve call_99\n/resolve x done\n/resolve y\n",
     );
     assert_eq!(run.stdout, "", "{run}");
@@ -185,7 +185,7 @@ mod interrupts {
     const SPINNING: &str = "[[turn]]\ncall = [{ tool = \"spin\" }]\n[[turn]]\nanswer = \"still here\"";
 
     /// Starts a chat whose first turn never ends by itself.
-    fn spinning(workspace: &Workspace) -> (Child, BufReader<ChildStderr>) {
+    fn start_endless_turn(workspace: &Workspace) -> (Child, BufReader<ChildStderr>) {
         let flags = ["--model", "scripted:chat.toml", "--fuel", "18446744073709551615"];
         let mut child = workspace.start(&[&["chat", "--approve", "never"][..], &flags].concat());
         child.stdin.as_mut().unwrap().write_all(b"Spin.\n").unwrap();
@@ -215,9 +215,9 @@ mod interrupts {
     }
 
     #[test]
-    fn first_one_cancels_the_turn_and_the_session_continues() {
+    fn first_ctrl_c_cancels_the_turn_and_the_session_continues() {
         let workspace = workspace();
-        let (mut child, mut stderr) = spinning(&workspace);
+        let (mut child, mut stderr) = start_endless_turn(&workspace);
         interrupt(&child);
         wait_for("turn interrupted", &mut stderr);
         wait_for("error:", &mut stderr);
@@ -231,9 +231,9 @@ mod interrupts {
     }
 
     #[test]
-    fn second_one_ends_the_session() {
+    fn second_ctrl_c_ends_the_session() {
         let workspace = workspace();
-        let (mut child, mut stderr) = spinning(&workspace);
+        let (mut child, mut stderr) = start_endless_turn(&workspace);
         interrupt(&child);
         wait_for("turn interrupted", &mut stderr);
         interrupt(&child);

@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::guests::{NOTES, NOTES_GRANTS, PLAIN, SLOW};
-use crate::interrupt::send;
+use crate::interrupt::send_signal;
 use crate::support::Workspace;
 
 const CHAT: [&str; 5] = [
@@ -67,7 +67,7 @@ impl Terminal {
         let keyboard = File::from(controller);
         let mut display = keyboard.try_clone().unwrap();
         let (sender, screen) = channel();
-        // It ends with the command, which closes the terminal.
+        // The thread ends with the command, which closes the terminal.
         std::thread::spawn(move || {
             let mut bytes = [0; 1024];
             while let Ok(count @ 1..) = display.read(&mut bytes) {
@@ -91,7 +91,7 @@ impl Terminal {
 
     /// Sends what Ctrl-C sends to the command of a terminal.
     fn interrupt(&self) {
-        send("-INT", &self.child);
+        send_signal("-INT", &self.child);
     }
 
     /// Reads until the text appears after what was waited for before.
@@ -126,7 +126,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It fails if the command has ended.
+        // Writing fails if the command has ended.
         let _ = self.child.kill();
     }
 }
@@ -192,7 +192,7 @@ answer = "It says: {{result}}"
 }
 
 /// Starts a chat in which a call of `save` waits for an answer.
-fn asking(script: &str) -> (Workspace, Terminal) {
+fn start_chat_with_question(script: &str) -> (Workspace, Terminal) {
     let script = format!("[[turn]]\ncall = [{{ tool = \"save\", id = \"call_7\" }}]\n{script}");
     let workspace = Workspace::with("notes", NOTES)
         .file("grants.toml", NOTES_GRANTS)
@@ -214,7 +214,7 @@ answer = "It says {{result}}."
 expect.prompt = { equals = "Next" }
 answer = "Goodbye."
 "#;
-    let (workspace, mut terminal) = asking(script);
+    let (workspace, mut terminal) = start_chat_with_question(script);
     terminal.type_text("n half an answ");
     let mut second = Terminal::start(&workspace, &["approve", "s", "--sessions", "s.db"]);
     second.wait_for("run it? ");
@@ -234,7 +234,7 @@ answer = "Goodbye."
 #[test]
 fn a_cancelled_question_takes_nothing_of_the_next_message() {
     let script = "[[turn]]\nexpect.prompt = { equals = \"Next\" }\nanswer = \"Goodbye.\"";
-    let (_workspace, mut terminal) = asking(script);
+    let (_workspace, mut terminal) = start_chat_with_question(script);
     terminal.interrupt();
     terminal.wait_for("turn interrupted");
     terminal.wait_for("> ");
@@ -246,7 +246,7 @@ fn a_cancelled_question_takes_nothing_of_the_next_message() {
 }
 
 #[test]
-fn earlier_messages_and_completions_are_at_hand() {
+fn arrow_keys_recall_earlier_messages_and_tab_completes_commands() {
     let script =
         "[[turn]]\nanswer = \"One.\"\n[[turn]]\nexpect.prompt = { equals = \"Hello there\" }\nanswer = \"Two.\"";
     let workspace = Workspace::with("plain", PLAIN).file("chat.toml", script);

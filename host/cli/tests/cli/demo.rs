@@ -10,7 +10,7 @@ use crate::support::{Run, TOOLWIT, Workspace};
 /// Runs the demo in the repository.
 ///
 /// Inherits the environment, because building a plugin needs the machine's toolchain. Sets the variables that affect the output.
-fn demo(arguments: &[&str]) -> Run {
+fn run_demo(arguments: &[&str]) -> Run {
     // The executable is in `debug` or `release` of the target directory.
     let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
     let mut command = Command::new(TOOLWIT);
@@ -26,7 +26,7 @@ fn demo(arguments: &[&str]) -> Run {
 
 #[test]
 fn demo_ends_with_the_answer() {
-    let run = demo(&[]);
+    let run = run_demo(&[]);
     assert_eq!(run.code, Some(0), "{run}");
     let last = run.stdout.lines().last().unwrap();
     assert_eq!(
@@ -36,7 +36,7 @@ fn demo_ends_with_the_answer() {
     assert!(run.stdout.contains("customer_c123_get_average_spend"), "{run}");
     assert!(run.stderr.lines().last().unwrap().starts_with("hint: "), "{run}");
 
-    let json = demo(&["--json", "-q"]);
+    let json = run_demo(&["--json", "-q"]);
     let document: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(document["answer"], "John Smith's average spend is 450.00 USD a month.");
     let called: Vec<_> = document["tool_calls"]
@@ -53,7 +53,7 @@ fn demo_ends_with_the_answer() {
 
 #[test]
 fn command_in_the_hint_of_the_demo_works() {
-    let run = demo(&[]);
+    let run = run_demo(&[]);
     let hint = run.stderr.lines().last().unwrap();
     let typed = hint.split('`').nth(1).unwrap();
     let words: Vec<_> = typed.split(' ').skip(1).collect();

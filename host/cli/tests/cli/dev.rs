@@ -7,11 +7,11 @@ use std::io::{BufRead, BufReader};
 use std::process::ChildStderr;
 
 use crate::guests::{DRAW, PLAIN, PLAIN_WIT};
-use crate::interrupt::send;
+use crate::interrupt::send_signal;
 use crate::support::{Run, Workspace};
 
 /// Reads the diagnostics of one build and its calls.
-fn cycle(stderr: &mut BufReader<ChildStderr>) -> String {
+fn read_cycle(stderr: &mut BufReader<ChildStderr>) -> String {
     let mut text = String::new();
     while !text.contains("waiting for changes") {
         assert_ne!(
@@ -37,26 +37,26 @@ fn a_saved_file_is_built_and_tested_again_until_an_interrupt() {
         .file("plain/wit/plain.wit", PLAIN_WIT);
     let mut child = workspace.start(&["dev", "plain", "add", "a=1", "b=2"]);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let first = cycle(&mut stderr);
+    let first = read_cycle(&mut stderr);
     assert!(
         first.contains("built plain") || first.contains("embedding the WIT"),
         "{first}"
     );
     let case = "[[test]]\nname = \"adds\"\ntool = \"add\"\narguments = { a = 1, b = 1 }\nresult = ";
     save(&workspace, "plain/tests.toml", &format!("{case}2\n"));
-    let passed = cycle(&mut stderr);
+    let passed = read_cycle(&mut stderr);
     assert!(passed.contains("1 test passed"), "{passed}");
     save(&workspace, "plain/tests.toml", &format!("{case}3\n"));
-    let failed = cycle(&mut stderr);
+    let failed = read_cycle(&mut stderr);
     assert!(failed.contains("0 tests passed"), "{failed}");
     // A broken source is reported, and the next save is built.
     save(&workspace, "plain/wit/plain.wit", "package demo:plain; world plain {");
-    let broken = cycle(&mut stderr);
+    let broken = read_cycle(&mut stderr);
     assert!(broken.contains("error:"), "{broken}");
     save(&workspace, "plain/wit/plain.wit", &format!("{PLAIN_WIT}\n"));
-    let repaired = cycle(&mut stderr);
+    let repaired = read_cycle(&mut stderr);
     assert!(!repaired.contains("error:"), "{repaired}");
-    send("-INT", &child);
+    send_signal("-INT", &child);
     let run = Run::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(0), "{run}");
     assert!(
@@ -72,8 +72,8 @@ fn a_component_for_wasi_3_is_called_only_with_the_switch() {
     for (switch, works) in [(&[][..], false), (&["--wasi-p3"][..], true)] {
         let mut child = workspace.start(&[&["dev", "draw", "draw"], switch].concat());
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let text = cycle(&mut stderr);
-        send("-INT", &child);
+        let text = read_cycle(&mut stderr);
+        send_signal("-INT", &child);
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(text.contains("WASI 0.3 is disabled"), !works, "{text}");
         assert_eq!(text.contains("hint: `--wasi-p3`"), !works, "{text}");

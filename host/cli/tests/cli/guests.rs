@@ -193,7 +193,7 @@ pub(crate) const SLOW: &str = r#"
 "#;
 
 /// Returns an interceptor that continues each call, and replaces its result with `text` of six bytes.
-pub(crate) fn masking(text: &str) -> Vec<u8> {
+pub(crate) fn masking_interceptor(text: &str) -> Vec<u8> {
     assert_eq!(text.len(), 6);
     let module = format!(
         r#"(module

@@ -27,7 +27,7 @@ fn write_help(workspace: &Workspace, command: &[String], text: &mut String) {
 }
 
 #[test]
-fn help_of_every_command() {
+fn help_of_every_command_is_that_of_the_snapshot() {
     let mut text = String::new();
     write_help(&Workspace::new(), &[], &mut text);
     insta::assert_snapshot!("help", text);

@@ -38,7 +38,7 @@ fn wat_string(text: &str) -> String {
 }
 
 /// A component whose functions return the hostile text, fail with it, and write it to standard error.
-fn component() -> String {
+fn hostile_component() -> String {
     let (text, length) = (wat_string(HOSTILE), HOSTILE.len());
     format!(
         r#"
@@ -97,7 +97,7 @@ fn component() -> String {
 }
 
 /// A manifest with the hostile text in every field that takes any text.
-fn manifest() -> String {
+fn hostile_manifest() -> String {
     let text = format!("{HOSTILE:?}").replace("\\u{", "\\U{");
     let text = escape_for_toml(&text);
     format!(
@@ -135,13 +135,13 @@ fn workspace() -> Workspace {
         "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = {text} }}\nfiles = []\n",
         text = escape_for_toml(&format!("{HOSTILE:?}").replace("\\u{", "\\U{"))
     );
-    Workspace::with("hostile", &component())
+    Workspace::with("hostile", &hostile_component())
         .and("plain", PLAIN)
         .and("settings", SETTINGS)
         .and("foreign", FOREIGN)
         .and("error: forged\nhint: forged", PLAIN)
         .and("\u{1b}[31mred\u{202e}", PLAIN)
-        .file("tools/hostile.toml", manifest())
+        .file("tools/hostile.toml", hostile_manifest())
         .file("tools/plain.wit", docs)
         .file(
             "tools/settings.wit",
@@ -341,7 +341,7 @@ fn a_copied_hint_is_one_command_with_the_words_of_the_package() {
 /// A project of a stranger that starts its own program in every way that it can: as the toolchain of the directory, as a program in
 /// the current directory, as the build of a plugin, and as the repository of the demo.
 #[cfg(unix)]
-fn strangers_project() -> Workspace {
+fn hostile_project() -> Workspace {
     let started = "echo \"$0\" >> \"$HOME/../started\"; echo 'cargo 0.0.0 (evil)'";
     let rustup = "directory=$PWD\nwhile [ -n \"$directory\" ]; do\n\
         if [ -f \"$directory/rust-toolchain.toml\" ]; then exec \"$directory/evil\" \"$@\"; fi\n\
@@ -380,7 +380,7 @@ fn strangers_project() -> Workspace {
 fn no_command_but_build_starts_a_program_of_the_current_directory() {
     // The demo builds its source in the user's data directory, which is not in the project.
     let data = tempfile::tempdir().unwrap();
-    let workspace = strangers_project().variable("XDG_DATA_HOME", data.path().display().to_string());
+    let workspace = hostile_project().variable("XDG_DATA_HOME", data.path().display().to_string());
     let started = workspace.path().join("started");
     for command in [
         &["doctor"][..],
@@ -412,7 +412,7 @@ fn no_command_but_build_starts_a_program_of_the_current_directory() {
 #[cfg(unix)]
 #[test]
 fn a_program_in_the_current_directory_is_not_on_path() {
-    let workspace = strangers_project().variable("PATH", ".:");
+    let workspace = hostile_project().variable("PATH", ".:");
     let doctor = workspace.run(&["doctor"]);
     assert!(doctor.stdout.contains("cargo is not on PATH"), "{doctor}");
     let workspace = workspace.file("rust/Cargo.toml", "[package]\nname = \"a\"\nversion = \"1.0.0\"\n");
@@ -423,7 +423,7 @@ fn a_program_in_the_current_directory_is_not_on_path() {
 
 #[cfg(unix)]
 #[test]
-fn doctor_distinguishes_a_toolchain_that_fails_from_none() {
+fn doctor_reports_why_a_toolchain_fails() {
     let workspace = Workspace::new().program("cargo", "echo 'error: no default toolchain' >&2; exit 1");
     let doctor: Run = workspace.run(&["doctor"]);
     let expected = "cargo on PATH does not work (error: no default toolchain), so that Rust plugins cannot be built";

@@ -31,7 +31,7 @@ fn without_a_configured_interceptor_nothing_is_called() {
             "{served}"
         );
     }
-    // Commands that call nothing do not need it.
+    // Commands that call nothing do not need the interceptor.
     assert_eq!(workspace.run(&["list"]).code, Some(0));
 }
 
@@ -70,7 +70,7 @@ fn wasi_3_needs_the_switch_or_an_accepted_project() {
         called.code == Some(0) && called.stdout.trim().parse::<u64>().is_ok(),
         "{called}"
     );
-    // The component is known to the metadata database now.
+    // The metadata database has the component now.
     let refused = workspace.run(&["call", "draw"]);
     assert!(refused.stderr.contains("`--wasi-p3`"), "{refused}");
     let workspace = workspace.file("toolwit.toml", "[sandbox]\nwasi_p3 = true\n");

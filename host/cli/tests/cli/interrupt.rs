@@ -14,7 +14,7 @@ use crate::support::{Run, Workspace};
 const PROMPTLY: Duration = Duration::from_secs(5);
 
 /// Starts a call that never ends, and waits until the guest runs.
-fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
+fn start_endless_call(workspace: &Workspace, more: &[&str]) -> Child {
     // Compiles the plugin into the code cache, so that the log line immediately precedes the call.
     workspace.run(&["call", "add", r#"{"a": 1, "b": 1}"#]);
     let mut child = workspace.start(&[&["call", "spin", "--fuel", "18446744073709551615"], more].concat());
@@ -28,8 +28,8 @@ fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
     child
 }
 
-pub(crate) fn send(signal: &str, child: &Child) {
-    // The shell has `kill` built in; minimal images have no such program.
+pub(crate) fn send_signal(signal: &str, child: &Child) {
+    // The shell has `kill` built in. Minimal images have no program of this name.
     let status = Command::new("/bin/sh")
         .args(["-c", "kill \"$0\" \"$1\"", signal, &child.id().to_string()])
         .status()
@@ -42,9 +42,9 @@ pub(crate) fn send(signal: &str, child: &Child) {
 fn signal_cancels_the_call_and_ends_the_command() {
     let workspace = Workspace::with("plain", PLAIN);
     for signal in ["-INT", "-TERM"] {
-        let child = spinning(&workspace, &["-v"]);
+        let child = start_endless_call(&workspace, &["-v"]);
         let sent = Instant::now();
-        send(signal, &child);
+        send_signal(signal, &child);
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(130), "{run}");
         assert!(sent.elapsed() < PROMPTLY, "{:?}", sent.elapsed());
@@ -58,8 +58,8 @@ fn signal_cancels_the_call_and_ends_the_command() {
 #[test]
 fn interrupted_call_prints_one_json_document() {
     let workspace = Workspace::with("plain", PLAIN);
-    let child = spinning(&workspace, &["-v", "--json"]);
-    send("-INT", &child);
+    let child = start_endless_call(&workspace, &["-v", "--json"]);
+    send_signal("-INT", &child);
     let run = Run::from(child.wait_with_output().unwrap());
     let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(
@@ -82,14 +82,14 @@ fn interrupt_ends_the_wait_for_standard_input() {
         assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the command ended early");
     }
     child.stderr = Some(stderr.into_inner());
-    send("-INT", &child);
+    send_signal("-INT", &child);
     let run = Run::from(child.wait_with_output().unwrap());
     drop(input);
     assert_eq!(run.code, Some(130), "{run}");
 }
 
 /// Starts to add a package from a server that sends only a part of it. Returns the open connection.
-fn downloading(workspace: &Workspace, more: &[&str]) -> (Child, TcpStream) {
+fn start_download(workspace: &Workspace, more: &[&str]) -> (Child, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let url = format!("http://{address}/plain.wasm#sha256={}", "0".repeat(64));
@@ -110,8 +110,8 @@ fn assert_nothing_was_added(workspace: &Workspace) {
 #[test]
 fn interrupted_download_leaves_nothing() {
     let workspace = Workspace::new();
-    let (child, connection) = downloading(&workspace, &[]);
-    send("-INT", &child);
+    let (child, connection) = start_download(&workspace, &[]);
+    send_signal("-INT", &child);
     let run = Run::from(child.wait_with_output().unwrap());
     drop(connection);
     assert!(
@@ -124,7 +124,7 @@ fn interrupted_download_leaves_nothing() {
 #[test]
 fn download_that_takes_too_long_leads_to_its_option() {
     let workspace = Workspace::new();
-    let (child, connection) = downloading(&workspace, &["--timeout", "300ms"]);
+    let (child, connection) = start_download(&workspace, &["--timeout", "300ms"]);
     let run = Run::from(child.wait_with_output().unwrap());
     drop(connection);
     assert!(run.stderr.contains("it took longer than 300 ms"), "{run}");
@@ -152,7 +152,7 @@ fn interrupt_during_a_compilation_ends_the_command_and_its_compiler() {
         }
     };
     let sent = Instant::now();
-    send("-INT", &child);
+    send_signal("-INT", &child);
     let run = Run::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(130), "{run}");
     assert!(sent.elapsed() < PROMPTLY, "{:?}", sent.elapsed());

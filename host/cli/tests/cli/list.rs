@@ -256,7 +256,7 @@ fn wit_that_does_not_describe_its_component_is_reported() {
     ];
     for (wit, problem) in cases {
         let workspace = Workspace::with("plain", PLAIN).file("tools/plain.wit", wit);
-        let warning = format!("`plain.wit` does not describe the component: {problem}");
+        let warning = format!("`plain.wit` is not used: {problem}");
         let (_, listed) = workspace.json(&["list", "--json"]);
         assert!(
             listed["plugins"][0]["wit_problem"]

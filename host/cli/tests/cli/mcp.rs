@@ -121,7 +121,7 @@ fn the_standard_streams_may_be_sockets() {
     let mut server = workspace.command(&["mcp", "--plugins", "tools"]);
     server.stdin(OwnedFd::from(input)).stdout(OwnedFd::from(output));
     let mut child = server.spawn().unwrap();
-    // It holds the server's ends of the sockets.
+    // The command has copies of the server's ends of the sockets.
     drop(server);
     requests.write_all(REQUESTS.as_bytes()).unwrap();
     drop(requests);
@@ -131,7 +131,7 @@ fn the_standard_streams_may_be_sockets() {
     assert_answers(&text);
 }
 
-// As a shell starts it with `2>&1`: an error must not meet a pipe that does not wait.
+// Both outputs are one pipe, as after `2>&1` in a shell. Writing an error to it must wait, and not fail.
 #[test]
 fn output_and_errors_may_be_one_pipe() {
     let workspace = Workspace::new();

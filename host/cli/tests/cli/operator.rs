@@ -7,7 +7,7 @@ use crate::guests::{FOREIGN, PLAIN, PLAIN_WIT, SETTINGS};
 use crate::support::{Run, Workspace};
 
 /// Returns the output of a run without the temporary directory and the size of the code cache, which all tests share.
-fn shown(run: &Run, workspace: &Workspace) -> String {
+fn normalized_output(run: &Run, workspace: &Workspace) -> String {
     let directory = workspace.path().to_str().unwrap();
     let mut text = String::new();
     for line in run.to_string().replace(directory, "…").lines() {
@@ -219,7 +219,7 @@ fn doctor_reports_problems_and_working_fixes() {
         );
     workspace.run(&["call", "crash"]);
     let run = workspace.run(&["doctor"]);
-    assert_snapshot!(shown(&run, &workspace), @r#"
+    assert_snapshot!(normalized_output(&run, &workspace), @r#"
     exit: 3
 
     --- stdout

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::guests::{COUNTER, NOTES, NOTES_GRANTS, PLAIN, masking};
+use crate::guests::{COUNTER, NOTES, NOTES_GRANTS, PLAIN, masking_interceptor};
 use crate::support::{Run, Workspace};
 
 const COUNTING: &str = r#"
@@ -20,7 +20,7 @@ const FETCHED: &str = r#"{"version":1,"sequence":0,"at_ms":0,"process":"p","even
 "#;
 
 /// A workspace with the trace of a run.
-fn traced() -> Workspace {
+fn traced_workspace() -> Workspace {
     let workspace = Workspace::with("counter", COUNTER).file("counting.toml", COUNTING);
     let run = workspace.run(&[
         "run",
@@ -36,13 +36,13 @@ fn traced() -> Workspace {
     workspace
 }
 
-fn text(workspace: &Workspace, file: &str) -> String {
+fn read_text(workspace: &Workspace, file: &str) -> String {
     fs::read_to_string(workspace.path().join(file)).unwrap()
 }
 
 #[test]
 fn replay_executes_calls_again_and_finds_no_differences() {
-    let run = traced().run(&["replay", "t.jsonl"]);
+    let run = traced_workspace().run(&["replay", "t.jsonl"]);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(
         run.stdout.contains("executed") && run.stdout.contains("no differences"),
@@ -52,21 +52,21 @@ fn replay_executes_calls_again_and_finds_no_differences() {
 
 #[test]
 fn two_replays_write_the_same_bytes() {
-    let workspace = traced();
+    let workspace = traced_workspace();
     for file in ["a.jsonl", "b.jsonl"] {
         let run = workspace.run(&["replay", "t.jsonl", "--trace", file]);
         assert_eq!(run.code, Some(0), "{run}");
     }
-    assert_eq!(text(&workspace, "a.jsonl"), text(&workspace, "b.jsonl"));
+    assert_eq!(read_text(&workspace, "a.jsonl"), read_text(&workspace, "b.jsonl"));
     let run = workspace.run(&["replay", "a.jsonl", "--trace", "c.jsonl"]);
     assert_eq!(run.code, Some(0), "{run}");
-    assert_eq!(text(&workspace, "a.jsonl"), text(&workspace, "c.jsonl"));
+    assert_eq!(read_text(&workspace, "a.jsonl"), read_text(&workspace, "c.jsonl"));
 }
 
 #[test]
 fn difference_is_shown_as_a_diff_and_fails() {
-    let workspace = traced();
-    let changed = text(&workspace, "t.jsonl").replace("It counts.", "It counts down.");
+    let workspace = traced_workspace();
+    let changed = read_text(&workspace, "t.jsonl").replace("It counts.", "It counts down.");
     let workspace = workspace.file(
         "changed.jsonl",
         changed.replacen("\"is_error\":false", "\"is_error\":true", 1),
@@ -81,8 +81,8 @@ fn difference_is_shown_as_a_diff_and_fails() {
 
 #[test]
 fn fork_continues_with_another_answer_or_model() {
-    let workspace = traced().file("other.toml", "[[turn]]\nanswer = \"Another model.\"\n");
-    let answers: Vec<_> = text(&workspace, "t.jsonl")
+    let workspace = traced_workspace().file("other.toml", "[[turn]]\nanswer = \"Another model.\"\n");
+    let answers: Vec<_> = read_text(&workspace, "t.jsonl")
         .lines()
         .filter(|line| line.contains("\"event\":\"model_answered\""))
         .filter_map(|line| {
@@ -109,7 +109,7 @@ fn fork_continues_with_another_answer_or_model() {
 
 #[test]
 fn wrong_use_of_a_replay_is_a_usage_error() {
-    let workspace = traced();
+    let workspace = traced_workspace();
     for arguments in [
         &["replay", "missing.jsonl"][..],
         &["replay", "t.jsonl", "--fork", "9999"],
@@ -139,8 +139,8 @@ fn what_if_lists_the_accesses_that_other_grants_refuse() {
     assert!(run.stdout.contains("2 of 2 recorded accesses"), "{run}");
 }
 
-/// Records a run with options, and replays it.
-fn recorded_with(workspace: Workspace, options: &[&str]) -> Workspace {
+/// Records the trace of a run with options.
+fn record(workspace: Workspace, options: &[&str]) -> Workspace {
     let command = [
         "run",
         "Count.",
@@ -156,7 +156,7 @@ fn recorded_with(workspace: Workspace, options: &[&str]) -> Workspace {
 
 /// Returns the trace without a setting.
 fn without_setting(workspace: &Workspace, name: &str) -> String {
-    let text = text(workspace, "t.jsonl");
+    let text = read_text(workspace, "t.jsonl");
     let (first, rest) = text.split_once('\n').unwrap();
     let mut started: serde_json::Value = serde_json::from_str(first).unwrap();
     let removed = started["settings"].as_object_mut().unwrap().remove(name);
@@ -183,19 +183,19 @@ fn settings_of_the_run_are_restored() {
         ),
     ];
     for (name, workspace, options) in restored {
-        let workspace = recorded_with(workspace, options);
+        let workspace = record(workspace, options);
         let run = workspace.run(&["replay", "t.jsonl"]);
         assert_eq!(run.code, Some(0), "{name} {run}");
         let trace = without_setting(&workspace, name);
         let run = workspace.file("less.jsonl", trace).run(&["replay", "less.jsonl"]);
         assert_eq!(run.code, Some(1), "{name} {run}");
     }
-    let workspace = recorded_with(
+    let workspace = record(
         counting().file("models.toml", models),
         &["--model-table", "models.toml"],
     );
     assert!(
-        text(&workspace, "t.jsonl").contains(r#"\"context_tokens_max\":1500"#),
+        read_text(&workspace, "t.jsonl").contains(r#"\"context_tokens_max\":1500"#),
         "the context of the model"
     );
 }
@@ -207,10 +207,10 @@ fn schema_of_an_answer_is_restored() {
     let workspace = Workspace::with("counter", COUNTER)
         .file("schema.json", schema)
         .file("counting.toml", answers);
-    let workspace = recorded_with(workspace, &["--answer-schema", "schema.json"]);
+    let workspace = record(workspace, &["--answer-schema", "schema.json"]);
     let run = workspace.run(&["replay", "t.jsonl"]);
     assert_eq!(run.code, Some(0), "{run}");
-    let recorded = text(&workspace, "t.jsonl");
+    let recorded = read_text(&workspace, "t.jsonl");
     let without = recorded.replace("\"answer_schema\"", "\"unknown\"");
     assert_ne!(without, recorded);
     let run = workspace.file("less.jsonl", without).run(&["replay", "less.jsonl"]);
@@ -220,8 +220,8 @@ fn schema_of_an_answer_is_restored() {
 
 #[test]
 fn other_system_prompt_and_other_arguments_end_the_replay_with_a_diff() {
-    let workspace = traced();
-    let trace = text(&workspace, "t.jsonl");
+    let workspace = traced_workspace();
+    let trace = read_text(&workspace, "t.jsonl");
     let other = trace.replacen("\"arguments\":{\"start\":41}", "\"arguments\":{\"start\":40}", 1);
     assert_ne!(trace, other);
     let run = workspace.file("other.jsonl", other).run(&["replay", "other.jsonl"]);
@@ -232,9 +232,9 @@ fn other_system_prompt_and_other_arguments_end_the_replay_with_a_diff() {
 }
 
 #[test]
-fn replay_names_what_it_lacks() {
-    let workspace = traced();
-    let trace = text(&workspace, "t.jsonl");
+fn replay_names_the_part_of_the_trace_that_it_cannot_use() {
+    let workspace = traced_workspace();
+    let trace = read_text(&workspace, "t.jsonl");
     let with = |setting: &str| trace.replacen("\"settings\":{", &format!("\"settings\":{{{setting},"), 1);
     let workspace = workspace
         .file("absent.jsonl", with("\"interceptor\":[\"quota\"]"))
@@ -257,10 +257,10 @@ fn interceptors_of_the_run_are_restored() {
     let adding =
         "[[turn]]\ncall = [{ tool = \"add\", arguments = { a = 1, b = 2 } }]\n[[turn]]\nanswer = \"{{result}}\"";
     let workspace = Workspace::with("plain", PLAIN)
-        .file("tools/mask.wasm", masking("hidden"))
+        .file("tools/mask.wasm", masking_interceptor("hidden"))
         .file("counting.toml", adding);
-    let workspace = recorded_with(workspace, &["--interceptor", "mask"]);
-    assert!(text(&workspace, "t.jsonl").contains("\"text\":\"hidden\""));
+    let workspace = record(workspace, &["--interceptor", "mask"]);
+    assert!(read_text(&workspace, "t.jsonl").contains("\"text\":\"hidden\""));
     let run = workspace.run(&["replay", "t.jsonl"]);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(
@@ -271,7 +271,7 @@ fn interceptors_of_the_run_are_restored() {
     let workspace = workspace.file("less.jsonl", trace);
     let run = workspace.run(&["replay", "less.jsonl"]);
     assert_eq!(run.code, Some(1), "without it, the result is another one: {run}");
-    let workspace = workspace.file("tools/mask.wasm", masking("masked"));
+    let workspace = workspace.file("tools/mask.wasm", masking_interceptor("masked"));
     let run = workspace.run(&["replay", "t.jsonl"]);
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains("mask"), "{run}");
@@ -305,7 +305,7 @@ fn trace_of_another_user_brings_no_grants() {
     );
     assert_eq!(replayed_by_another(&["--grants", "grants.toml"]).code, Some(0));
     // The code is that of these plugins with these grants.
-    let recorded = text(&workspace, "t.jsonl");
+    let recorded = read_text(&workspace, "t.jsonl");
     for (setting, other) in [
         ("/grants.toml\"]", "/other.toml\"]"),
         ("\"plugins\":[\"", "\"plugins\":[\"/other"),

@@ -27,8 +27,8 @@ fn save(workspace: &Workspace, flags: &[&str]) -> Run {
     workspace.run(&[&run[..], &SESSION, flags].concat())
 }
 
-/// Returns a run that waits for an approval.
-fn interrupted(flags: &[&str]) -> Workspace {
+/// Returns a workspace with the session `s`, whose run waits for an approval.
+fn waiting_run(flags: &[&str]) -> Workspace {
     let workspace = workspace();
     let left = save(&workspace, &[&["--ask-later"], flags].concat());
     assert_eq!(left.code, Some(4), "{left}");
@@ -37,7 +37,7 @@ fn interrupted(flags: &[&str]) -> Workspace {
 
 #[test]
 fn a_run_is_resumed_with_its_options_in_any_directory() {
-    let workspace = interrupted(&[]).file("elsewhere/file", "");
+    let workspace = waiting_run(&[]).file("elsewhere/file", "");
     let resume = ["resume", "s", "--sessions", "../s.db", "--allow", "call_7"];
     let mut command = workspace.command(&resume);
     command.current_dir(workspace.path().join("elsewhere"));
@@ -53,7 +53,7 @@ fn a_run_is_resumed_with_its_options_in_any_directory() {
 
 #[test]
 fn options_of_the_command_line_replace_those_of_the_session() {
-    let workspace = interrupted(&[]).file("other.toml", "[[turn]]\nanswer = \"Other.\"\n");
+    let workspace = waiting_run(&[]).file("other.toml", "[[turn]]\nanswer = \"Other.\"\n");
     let resume = ["resume", "s", "--sessions", "s.db", "--deny", "call_7"];
     let other = workspace.run(&[&resume[..], &["--model", "scripted:other.toml"]].concat());
     assert_eq!((other.code, other.stdout.as_str()), (Some(0), "Other.\n"), "{other}");
@@ -64,12 +64,12 @@ fn options_of_the_command_line_replace_those_of_the_session() {
 #[test]
 fn grants_are_read_again_and_the_environment_replaces_their_file() {
     let resume = ["resume", "s", "--sessions", "s.db", "--ask-later=1ms"];
-    let asked = interrupted(&[]).run(&resume);
+    let asked = waiting_run(&[]).run(&resume);
     assert_eq!(asked.code, Some(4), "it can change something: {asked}");
     // Without the grant, the call changes nothing and needs no approval.
-    let revoked = interrupted(&[]).file("grants.toml", "version = 1\n").run(&resume);
+    let revoked = waiting_run(&[]).file("grants.toml", "version = 1\n").run(&resume);
     assert_eq!(revoked.code, Some(0), "{revoked}");
-    let narrowed = interrupted(&[]).file("narrow.toml", "version = 1\n");
+    let narrowed = waiting_run(&[]).file("narrow.toml", "version = 1\n");
     let run = narrowed.variable("TOOLWIT_GRANTS", "narrow.toml").run(&resume);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(!run.stderr.contains("continuing with"), "{run}");
@@ -131,7 +131,7 @@ fn no_credential_is_stored_with_a_session() {
 // attack: M5
 #[test]
 fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
-    let workspace = interrupted(&[]);
+    let workspace = waiting_run(&[]);
     let of_another = |arguments: &[&str]| -> Run {
         let mut command = workspace.command(arguments);
         command.env("XDG_DATA_HOME", workspace.path().join("another"));
@@ -168,8 +168,8 @@ fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     assert_eq!(own.code, Some(2), "it is the file of one user: {own}");
 }
 
-/// Returns a run whose process ended in a call, and the id of that call.
-fn killed_in_a_call() -> Workspace {
+/// Returns a workspace with the session `t`, whose process ended during a call.
+fn run_killed_in_a_call() -> Workspace {
     let workspace = workspace();
     let saved = save(&workspace, &["--approve", "never"]);
     assert_eq!(saved.code, Some(0), "{saved}");
@@ -184,7 +184,7 @@ fn killed_in_a_call() -> Workspace {
 fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
     let resume = ["resume", "t", "--sessions", "s.db"];
     let again = [&resume[..], &["--resolve", "call_7=run-again"]].concat();
-    let workspace = killed_in_a_call();
+    let workspace = run_killed_in_a_call();
     let undecided = workspace.run(&resume);
     assert_eq!(undecided.code, Some(2), "{undecided}");
     let hint = "`toolwit resume t --resolve call_7=done --sessions s.db`";
@@ -197,6 +197,6 @@ fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
     );
     // Another grant is not what the person decided about.
     let wider = NOTES_GRANTS.replace("1KiB", "2KiB");
-    let refused = killed_in_a_call().file("grants.toml", wider).run(&again);
+    let refused = run_killed_in_a_call().file("grants.toml", wider).run(&again);
     assert!(refused.stdout.contains("has changed since then"), "{refused}");
 }

@@ -24,13 +24,13 @@ answer = "It is {{result}}."
 
 const COUNT: [&str; 4] = ["run", "Count.", "--model", "scripted:counting.toml"];
 
-fn counting() -> Workspace {
+fn counting_workspace() -> Workspace {
     Workspace::with("counter", COUNTER).file("counting.toml", COUNTING)
 }
 
 #[test]
 fn answer_goes_to_standard_output_and_events_to_standard_error() {
-    assert_snapshot!(counting().run(&COUNT), @r#"
+    assert_snapshot!(counting_workspace().run(&COUNT), @r#"
     exit: 0
 
     --- stdout
@@ -44,7 +44,7 @@ fn answer_goes_to_standard_output_and_events_to_standard_error() {
     calls      counter_next {"counter_id":"1"}
     result     42
     "#);
-    let quiet = counting().run(&[&COUNT[..], &["-q"]].concat());
+    let quiet = counting_workspace().run(&[&COUNT[..], &["-q"]].concat());
     assert_eq!(
         (quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()),
         (Some(0), "It is 42.\n", "")
@@ -53,7 +53,7 @@ fn answer_goes_to_standard_output_and_events_to_standard_error() {
 
 #[test]
 fn json_document_describes_the_run() {
-    let (code, document) = counting().json(&[&COUNT[..], &["--json"]].concat());
+    let (code, document) = counting_workspace().json(&[&COUNT[..], &["--json"]].concat());
     assert_eq!(code, Some(0));
     for key in [
         "answer",
@@ -85,7 +85,7 @@ fn json_document_describes_the_run() {
 
 #[test]
 fn trace_has_the_events() {
-    let workspace = counting();
+    let workspace = counting_workspace();
     let run = workspace.run(&[&COUNT[..], &["--trace", "trace.jsonl"]].concat());
     assert_eq!(run.code, Some(0), "{run}");
     let trace = std::fs::read_to_string(workspace.path().join("trace.jsonl")).unwrap();
@@ -149,7 +149,7 @@ fn failed_run_is_one_json_document_with_its_partial_outcome() {
 
 #[test]
 fn model_is_selected_by_option_or_environment() {
-    let workspace = counting();
+    let workspace = counting_workspace();
     assert_snapshot!(workspace.run(&["run", "Count."]), @"
     exit: 2
 
@@ -177,7 +177,7 @@ answer = "It never ends."
 }
 
 /// A plugin that can write to its key-value store, and a model that calls it.
-fn writing() -> Workspace {
+fn writing_workspace() -> Workspace {
     let scenario = "[[turn]]\ncall = [{ tool = \"save\" }]\n[[turn]]\nanswer = \"{{result}}\"\n";
     Workspace::with("notes", NOTES)
         .file("save.toml", scenario)
@@ -195,7 +195,7 @@ const SAVE: [&str; 6] = [
 
 #[test]
 fn write_without_a_terminal_is_refused_with_what_would_allow_it() {
-    let workspace = writing();
+    let workspace = writing_workspace();
     let run = workspace.run(&SAVE);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(run.stdout.contains("the call was not approved"), "{run}");
@@ -211,9 +211,9 @@ fn write_without_a_terminal_is_refused_with_what_would_allow_it() {
     assert_eq!(workspace.run(&SAVE[..4]).stdout, "1\n");
 }
 
-/// Starts a run that waits for an approval, and returns the workspace and the id of the call.
-fn waiting() -> Workspace {
-    let workspace = writing().file("answer.toml", "[[turn]]\nanswer = \"{{result}}\"\n");
+/// Returns a workspace with the session `s`, whose run waits for an approval.
+fn waiting_run() -> Workspace {
+    let workspace = writing_workspace().file("answer.toml", "[[turn]]\nanswer = \"{{result}}\"\n");
     let run = workspace.run(&[&SAVE[..], &["--session", "s", "--sessions", "s.db", "--ask-later"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (Some(4), ""), "{run}");
     assert!(
@@ -247,7 +247,7 @@ fn waiting_call(run: &Run) -> String {
 
 #[test]
 fn a_pending_approval_outlives_the_process() {
-    let workspace = waiting();
+    let workspace = waiting_run();
     let asked = resume(&workspace, &[]);
     assert_eq!(
         (asked.code, asked.stdout.as_str()),
@@ -267,7 +267,7 @@ fn a_pending_approval_outlives_the_process() {
 
 #[test]
 fn a_denied_pending_call_does_not_run_and_the_model_reads_why() {
-    let workspace = waiting();
+    let workspace = waiting_run();
     let call = waiting_call(&resume(&workspace, &[]));
     let denied = resume(&workspace, &["--deny", &format!("{call}=not today")]);
     assert_eq!(denied.code, Some(0), "{denied}");
@@ -276,14 +276,14 @@ fn a_denied_pending_call_does_not_run_and_the_model_reads_why() {
 
 #[test]
 fn an_answer_is_void_when_the_grant_has_changed() {
-    let workspace = waiting();
+    let workspace = waiting_run();
     let call = waiting_call(&resume(&workspace, &[]));
     let wider = "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"9KiB\" }\n";
     let workspace = workspace.file("grants.toml", wider);
     let changed = resume(&workspace, &["--allow", &call]);
     assert_eq!((changed.code, changed.stdout.as_str()), (Some(4), ""), "{changed}");
     assert!(changed.stderr.contains("waits for your answer"), "{changed}");
-    // Nothing of the session asks later without the option.
+    // The option needs a session, which the run can continue.
     let alone = workspace.run(&[&SAVE[..], &["--ask-later"]].concat());
     assert_eq!(alone.code, Some(2), "it needs a session: {alone}");
 }
@@ -291,7 +291,7 @@ fn an_answer_is_void_when_the_grant_has_changed() {
 #[test]
 fn policy_file_decides_by_tool() {
     let rule = "[[approval.rule]]\ntool = \"notes\"\nask = \"never\"\n";
-    let workspace = writing()
+    let workspace = writing_workspace()
         .file("policy.toml", rule)
         .file("typo.toml", "[approval]\nwrites = \"never\"\n");
     let allowed = workspace.run(&[&SAVE[..], &["--policy", "policy.toml"]].concat());
@@ -307,13 +307,16 @@ fn policy_file_decides_by_tool() {
 
 #[test]
 fn cost_is_limited_only_for_a_model_with_a_price() {
-    let run = counting().run(&[&COUNT[..], &["--cost", "0.5"]].concat());
+    let run = counting_workspace().run(&[&COUNT[..], &["--cost", "0.5"]].concat());
     assert_eq!(run.code, Some(2), "{run}");
     assert!(
         run.stderr.contains("has no price, so its cost cannot be limited"),
         "{run}"
     );
-    assert_eq!(counting().run(&[&COUNT[..], &["--cost", "-1"]].concat()).code, Some(2));
+    assert_eq!(
+        counting_workspace().run(&[&COUNT[..], &["--cost", "-1"]].concat()).code,
+        Some(2)
+    );
 }
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
@@ -375,7 +378,7 @@ fn answer_that_never_fits_the_schema_fails_the_run() {
 
 #[test]
 fn a_wrong_table_of_models_is_reported_with_its_file() {
-    let workspace = counting().file("models.toml", "[[model]]\nname = \"gpt-5\"\n");
+    let workspace = counting_workspace().file("models.toml", "[[model]]\nname = \"gpt-5\"\n");
     let run = workspace.run(&[&COUNT[..], &["--model-table", "models.toml"]].concat());
     assert_eq!(run.code, Some(2), "{run}");
     assert!(

@@ -12,7 +12,7 @@ answer = "<script>alert(1)</script>"
 "#;
 
 /// A workspace with the trace of a run.
-fn traced() -> Workspace {
+fn traced_workspace() -> Workspace {
     let workspace = Workspace::with("counter", COUNTER).file("counting.toml", COUNTING);
     let run = workspace.run(&[
         "run",
@@ -28,7 +28,7 @@ fn traced() -> Workspace {
 
 #[test]
 fn turns_inferences_calls_and_injections_are_drawn_in_order() {
-    let run = traced().run(&["trace", "t.jsonl"]);
+    let run = traced_workspace().run(&["trace", "t.jsonl"]);
     assert_eq!(run.code, Some(0), "{run}");
     let names = [
         "turn 1",
@@ -48,7 +48,7 @@ fn turns_inferences_calls_and_injections_are_drawn_in_order() {
 
 #[test]
 fn page_is_self_contained_and_escaped() {
-    let workspace = traced();
+    let workspace = traced_workspace();
     let page = workspace.run(&["trace", "t.jsonl", "--html"]).stdout;
     assert!(
         page.contains("&lt;script&gt;alert(1)") && !page.contains("<script"),

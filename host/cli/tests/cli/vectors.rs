@@ -22,7 +22,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-fn shown(run: &Run, workspace: &Workspace) -> String {
+fn normalized_output(run: &Run, workspace: &Workspace) -> String {
     run.to_string().replace(workspace.path().to_str().unwrap(), "…")
 }
 
@@ -31,13 +31,13 @@ fn tool_is_found_by_its_meaning_only_while_there_are_word_vectors() {
     let workspace = workspace();
     let found = || workspace.run(&["search", "do I need an umbrella?"]).stdout;
     assert_eq!(found(), "", "no word in common");
-    assert_snapshot!(shown(&workspace.run(&["vectors", "show"]), &workspace), @"
+    assert_snapshot!(normalized_output(&workspace.run(&["vectors", "show"]), &workspace), @"
     exit: 0
 
     --- stderr
     hint: there are no word vectors; `toolwit vectors add DIR` adds those of a directory
     ");
-    assert_snapshot!(shown(&workspace.run(&["vectors", "add", "model"]), &workspace), @"
+    assert_snapshot!(normalized_output(&workspace.run(&["vectors", "add", "model"]), &workspace), @"
     exit: 0
 
     --- stdout
@@ -49,7 +49,7 @@ fn tool_is_found_by_its_meaning_only_while_there_are_word_vectors() {
     assert!(workspace.run(&["doctor"]).stdout.contains("16 word vectors"));
     let (_, document) = workspace.json(&["vectors", "show", "--json"]);
     assert_eq!((&document["vectors"], &document["components"]), (&16.into(), &4.into()));
-    assert_snapshot!(shown(&workspace.run(&["vectors", "remove"]), &workspace), @"
+    assert_snapshot!(normalized_output(&workspace.run(&["vectors", "remove"]), &workspace), @"
     exit: 0
 
     --- stderr
@@ -63,14 +63,14 @@ fn files_that_are_not_word_vectors_are_refused_with_their_path() {
     let workspace = workspace()
         .file("bad/a.safetensors", "none")
         .file("bad/tokenizer.json", "{}");
-    assert_snapshot!(shown(&workspace.run(&["vectors", "add", "bad"]), &workspace), @"
+    assert_snapshot!(normalized_output(&workspace.run(&["vectors", "add", "bad"]), &workspace), @"
     exit: 2
 
     --- stderr
     error: `bad/a.safetensors` cannot be used for word vectors: it is not a safetensors file
     hint: use the two files of the Python package wordllama, or its unpacked directory: `pip install --no-deps --target DIR wordllama`
     ");
-    assert_snapshot!(shown(&workspace.run(&["vectors", "add", "wordllama.whl"]), &workspace), @"
+    assert_snapshot!(normalized_output(&workspace.run(&["vectors", "add", "wordllama.whl"]), &workspace), @"
     exit: 2
 
     --- stderr

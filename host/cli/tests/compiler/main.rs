@@ -18,16 +18,16 @@ use toolwit::{Error, ErrorKind};
 
 const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
-/// The time in which something happens on a busy machine.
+/// Maximum time that a test waits for a process or a file, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Returns a component of 8 KB that passes inspection, and takes seconds and 400 MiB to compile.
-fn heavy() -> Vec<u8> {
+fn heavy_component() -> Vec<u8> {
     bombs::locals_and_loops(450, 500)
 }
 
 /// Returns a component that passes inspection, and takes half a minute to compile.
-fn slow() -> Vec<u8> {
+fn slow_component() -> Vec<u8> {
     bombs::functions(100_000)
 }
 
@@ -65,7 +65,7 @@ fn compilers(marker: &str) -> Vec<PathBuf> {
     processes.filter(is_compiler).collect()
 }
 
-/// Waits until as many compiler processes run.
+/// Waits until exactly `count` compiler processes run.
 async fn wait_for_compilers(marker: &str, count: usize) -> Vec<PathBuf> {
     let wait = async {
         loop {
@@ -104,7 +104,7 @@ async fn component_that_takes_too_much_work_to_compile_is_refused_at_inspection(
 #[tokio::test]
 async fn compiler_process_that_ends_at_its_limit_of_memory_is_an_error_of_its_plugin() {
     let runtime = with_memory(128 << 20);
-    let bomb = load(&runtime, heavy()).await.unwrap();
+    let bomb = load(&runtime, heavy_component()).await.unwrap();
     let small = Plugin::from_bytes(&runtime, "small", bombs::functions(1))
         .await
         .unwrap();
@@ -149,7 +149,12 @@ async fn compiler_process_is_stopped_at_its_deadline() {
     let runtime = runtime(TOOLWIT, |options| {
         options.engine_limits.compile_wall_max = Duration::from_millis(300);
     });
-    let error = load(&runtime, slow()).await.unwrap().prepare().await.unwrap_err();
+    let error = load(&runtime, slow_component())
+        .await
+        .unwrap()
+        .prepare()
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
     assert!(error.message.contains("takes longer than 300 ms"), "{error}");
     assert_eq!(error.limit.as_ref().unwrap().limit, "compile_wall_max");
@@ -160,7 +165,7 @@ async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin
     // A value that no other test of this program uses identifies the process.
     const MEMORY: u64 = 200_000_001;
     let runtime = with_memory(MEMORY);
-    let plugin = load(&runtime, slow()).await.unwrap();
+    let plugin = load(&runtime, slow_component()).await.unwrap();
     plugin.compile();
     let [process] = wait_for_compilers("200000001", 1).await.try_into().unwrap();
     let limits = async {

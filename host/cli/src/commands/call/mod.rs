@@ -86,19 +86,25 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self
-                    .plugins
-                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
+                let host = self.plugins.builder_with_interceptors(
+                    &self.limits,
+                    &self.authority,
+                    &servers,
+                    &self.interceptors,
+                )?;
                 let host = host.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
-            (None, wanted) => {
+            (None, tool_name) => {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
-                let host = self
-                    .plugins
-                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
+                let host = self.plugins.builder_with_interceptors(
+                    &self.limits,
+                    &self.authority,
+                    &servers,
+                    &self.interceptors,
+                )?;
                 let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
-                call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
+                call(&host, &tool_name.unwrap_or_default(), arguments, printer, cancel).await
             }
         }
     }
@@ -114,79 +120,86 @@ pub(crate) async fn call_component(
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     let arguments = CallArguments::read(arguments, cancel).await?;
-    let host = plugins.ungranted(limits)?.build().await?;
+    let host = plugins.builder_without_grants(limits)?.build().await?;
     call(&host, tool, arguments, printer, cancel).await
 }
 
 async fn call(
     host: &Toolwit,
-    wanted: &str,
+    tool_name: &str,
     arguments: CallArguments,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
-    let mut session = host.call_session(context(printer, cancel));
-    let tool = match session.find(wanted) {
+    let mut session = host.call_session(call_context(printer, cancel));
+    let tool = match session.find(tool_name) {
         Ok(tool) => tool,
-        // The name may be that of a dynamic tool that is not discovered yet.
+        // The tool may be a dynamic tool that is not discovered yet.
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
-            session = host.call_session(context(printer, cancel));
-            find_everywhere(&mut session, host, wanted, printer).await?
+            session = host.call_session(call_context(printer, cancel));
+            find_everywhere(&mut session, host, tool_name, printer).await?
         }
     };
     let arguments = arguments.for_tool(tool.definition());
-    prepare(host, &*tool, printer, cancel).await?;
+    compile_plugin(host, &*tool, printer, cancel).await?;
     tracing::info!(tool = %tool.definition().id, "calling");
     let call = session.call(&tool, arguments).await;
-    let answer = CallOutcome::of(&tool.definition().id, call.result);
-    answer.print(printer)?;
-    Ok(answer.exit())
+    let outcome = CallOutcome::of(&tool.definition().id, call.result);
+    outcome.print(printer)?;
+    Ok(outcome.exit())
 }
 
-/// Finds a tool of a plugin or, if no plugin has it, of an MCP server. Only then are the servers contacted.
+/// Finds a tool of a plugin or, if no plugin has it, of an MCP server. The servers are contacted only if no plugin has it.
 async fn find_everywhere(
     session: &mut CallSession,
     host: &Toolwit,
-    wanted: &str,
+    tool_name: &str,
     printer: Printer,
 ) -> Result<Arc<dyn Tool>, Error> {
-    let error = match session.find(wanted) {
+    let error = match session.find(tool_name) {
         Ok(tool) => return Ok(tool),
         Err(error) => error,
     };
     if host.sources().is_empty() {
         return Err(hint::find_error(error, &host.registry()));
     }
-    let contacted = with_spinner(printer, "contacting MCP servers", session.add_sources(wanted));
-    let unreachable = contacted.await;
+    let contact = session.add_sources(tool_name);
+    let unreachable = with_spinner(printer, "contacting MCP servers", contact).await;
     session
-        .find(wanted)
+        .find(tool_name)
         .map_err(|error| match (&error, unreachable.into_iter().next()) {
+            // A server that cannot be reached may have the tool.
             (FindError::Unknown { .. }, Some(source)) => source.error,
             _ => hint::find_error(error, &host.registry()),
         })
 }
 
-/// Returns the context of a call. It prints the messages of the tool.
-fn context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
+/// Returns the context of a call, which prints the output of the tool while it runs.
+fn call_context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
     ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(Arc::new(ToolOutput(printer)))
 }
 
-/// Compiles the plugin of a tool, with a spinner. An interrupt stops waiting; the compilation itself cannot be stopped.
-async fn prepare(host: &Toolwit, tool: &dyn Tool, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
+/// Compiles the plugin of a tool, with a spinner. Does nothing for a tool that is not from a plugin. An interrupt ends the
+/// wait, but not the compilation, which continues until the process ends.
+async fn compile_plugin(
+    host: &Toolwit,
+    tool: &dyn Tool,
+    printer: Printer,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
     let owner = tool.definition().id.owner();
     let registry = host.registry();
     let Some(plugin) = registry.plugin_of(owner) else {
         return Ok(());
     };
     let text = format!("compiling {owner}");
-    let prepared = with_spinner(printer, &text, plugin.prepare());
+    let compilation = with_spinner(printer, &text, plugin.prepare());
     tokio::select! {
         biased;
-        prepared = prepared => prepared.map(|_| ()),
+        compilation = compilation => compilation.map(|_| ()),
         () = cancel.cancelled() => {
             let message = "interrupted during compilation; no guest code has run";
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message).with_plugin(owner))

@@ -14,7 +14,8 @@ use crate::output::printer::{Format, Printer};
 use toolwit::tool::{CallUsage, DeniedAccess, ToolError, ToolId, ToolResult};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Maximum length of the message of a tool's error, in characters. The details contain the full value.
+/// Maximum length of the message of a tool's error, in characters. The details of the error contain the full value, if
+/// the result has one.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 /// The outcome of a call: a result, or an error of the tool or of the host.
@@ -24,7 +25,7 @@ pub(super) enum CallOutcome {
     Error(Error, Option<ToolResult>),
 }
 
-/// The resource usage of a call.
+/// The resource usage of a call, as it is printed.
 #[derive(Serialize)]
 pub(super) struct UsageDocument {
     fuel: u64,
@@ -33,16 +34,16 @@ pub(super) struct UsageDocument {
 }
 
 impl CallOutcome {
-    pub(super) fn of(id: &ToolId, answered: Result<ToolResult, ToolError>) -> Self {
-        match answered {
-            Ok(result) if result.is_error() => Self::Error(failure(id, &result), Some(result)),
+    pub(super) fn of(id: &ToolId, result: Result<ToolResult, ToolError>) -> Self {
+        match result {
+            Ok(result) if result.is_error() => Self::Error(tool_error(id, &result), Some(result)),
             Ok(result) => Self::Result(result),
             Err(error) => Self::Error(error.into(), None),
         }
     }
 
     /// Creates the outcome of a call that was not made.
-    pub(super) fn refused(error: Error) -> Self {
+    pub(super) fn not_called(error: Error) -> Self {
         Self::Error(error, None)
     }
 
@@ -68,7 +69,7 @@ impl CallOutcome {
     }
 
     /// Returns the accesses that the host denied during the call.
-    fn denied(&self) -> &[DeniedAccess] {
+    fn denied_accesses(&self) -> &[DeniedAccess] {
         match self {
             Self::Result(result) | Self::Error(_, Some(result)) => &result.denied,
             Self::Error(error, None) => &error.denied,
@@ -85,28 +86,29 @@ impl CallOutcome {
         let mut document = match self {
             Self::Result(result) => json!({
                 "ok": true,
-                "result": value(result),
+                "result": value_or_text(result),
                 "artifacts": result.artifacts,
                 "usage": usage,
             }),
             Self::Error(error, None) => json!({ "ok": false, "error": with_command(error).as_ref() }),
             Self::Error(error, Some(_)) => json!({ "ok": false, "error": error, "usage": usage }),
         };
-        if !self.denied().is_empty() {
-            document["denied"] = json!(self.denied());
+        if !self.denied_accesses().is_empty() {
+            document["denied"] = json!(self.denied_accesses());
         }
         document
     }
 
-    /// Prints the result to standard output; guest output and resource usage are diagnostics.
+    /// Prints the result, or the error. A result goes to standard output, and so does an error in JSON. Messages to the
+    /// user, guest output and resource usage are diagnostics.
     pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
         self.print_diagnostics(printer);
-        printer.denied(self.denied());
+        printer.print_denied(self.denied_accesses());
         if printer.format() == Format::Json {
             return printer.document(&self.document());
         }
         match self {
-            Self::Result(result) => match value(result) {
+            Self::Result(result) => match value_or_text(result) {
                 Value::String(text) => printer.outside_text(text.strip_suffix('\n').unwrap_or(&text)),
                 other => printer.value(&other),
             },
@@ -121,7 +123,7 @@ impl CallOutcome {
         let result = self.tool_result();
         if let Some(text) = result.and_then(ToolResult::user_text) {
             let mut page = Page::new();
-            conversation::message(&mut page, text);
+            conversation::write_message(&mut page, text);
             printer.message(&page);
         }
         let mut page = Page::new();
@@ -136,11 +138,11 @@ impl CallOutcome {
     }
 }
 
-/// Converts the error result of a tool.
-fn failure(id: &ToolId, result: &ToolResult) -> Error {
+/// Converts the error result of a tool. A long message is shortened.
+fn tool_error(id: &ToolId, result: &ToolResult) -> Error {
     let content = result.content();
     let message = match content.char_indices().nth(MESSAGE_CHARS_MAX) {
-        Some((at, _)) => format!("{}…", &content[..at]),
+        Some((end, _)) => format!("{}…", &content[..end]),
         None => content,
     };
     let mut error = Error::new(ErrorKind::Tool, Phase::Execute, message)
@@ -152,7 +154,8 @@ fn failure(id: &ToolId, result: &ToolResult) -> Error {
     error
 }
 
-fn value(result: &ToolResult) -> Value {
+/// Returns the value of a result, or its text if it has no value.
+fn value_or_text(result: &ToolResult) -> Value {
     result
         .value
         .clone()

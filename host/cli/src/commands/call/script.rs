@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::CallOutcome;
-use super::{context, find_everywhere, prepare};
+use super::{call_context, compile_plugin, find_everywhere};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -31,7 +31,7 @@ struct ScriptStep {
     arguments: Arguments,
 }
 
-/// Runs a script and returns the exit code of the worst call.
+/// Runs a script and returns the exit code of the worst call. A cancelled script ends after the current call.
 pub(super) async fn run_script(
     host: &Toolwit,
     script: Script,
@@ -51,14 +51,14 @@ pub(super) async fn run_script(
     Ok(worst)
 }
 
-/// The calls of a script, all of them valid.
+/// A script of calls. Each line has been parsed.
 pub(super) struct Script(Vec<ScriptStep>);
 
 impl Script {
-    /// Reads a complete script from a file or standard input (`-`).
+    /// Reads and parses a script from a file or standard input (`-`), before any call is made.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`] with the number of the first invalid line.
+    /// If the script cannot be read, or [`ErrorKind::InvalidArguments`] with the number of the first invalid line.
     pub(super) async fn read(source: String, cancel: &CancellationToken) -> Result<Self, Error> {
         Self::parse(&read_text(source, SCRIPT_BYTES_MAX, cancel).await?)
     }
@@ -111,7 +111,7 @@ struct ScriptRunner<'a> {
 struct StepDocument<'a> {
     tool: &'a str,
     #[serde(flatten)]
-    answer: Value,
+    outcome: Value,
 }
 
 impl<'a> ScriptRunner<'a> {
@@ -120,32 +120,35 @@ impl<'a> ScriptRunner<'a> {
             host,
             printer,
             cancel,
-            session: host.call_session(context(printer, cancel)),
+            session: host.call_session(call_context(printer, cancel)),
         }
     }
 
     async fn run(&mut self, step: ScriptStep) -> Result<Exit, Failure> {
         self.announce_step(&step);
-        let called = step.tool.clone();
-        let (answer, added) = match self.call(step).await {
+        let tool_name = step.tool.clone();
+        let (outcome, added) = match self.call(step).await {
             Ok((tool, call)) => (CallOutcome::of(&tool, call.result), call.added),
-            Err(error) => (CallOutcome::refused(error), Vec::new()),
+            Err(error) => (CallOutcome::not_called(error), Vec::new()),
         };
         match self.printer.format() {
-            Format::Human => answer.print(self.printer)?,
+            Format::Human => outcome.print(self.printer)?,
             Format::Json => self.printer.document(&StepDocument {
-                tool: &called,
-                answer: answer.document(),
+                tool: &tool_name,
+                outcome: outcome.document(),
             })?,
         }
         self.announce_new_tools(&added);
-        Ok(answer.exit())
+        Ok(outcome.exit())
     }
 
-    /// Makes a call. The error is the reason why it was not made.
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// If the call was not made. An error of the tool is in the returned [`SessionCall`].
     async fn call(&mut self, step: ScriptStep) -> Result<(ToolId, SessionCall), Error> {
         let tool = find_everywhere(&mut self.session, self.host, &step.tool, self.printer).await?;
-        prepare(self.host, &*tool, self.printer, self.cancel).await?;
+        compile_plugin(self.host, &*tool, self.printer, self.cancel).await?;
         let call = self.session.call(&tool, step.arguments).await;
         Ok((tool.definition().id.clone(), call))
     }

@@ -25,9 +25,9 @@ const HISTORY_BYTES_MAX: u64 = 16 << 20;
 
 const MENU: &str = "completions";
 
-/// The input of a person.
+/// The outcome of reading a line from a person.
 #[derive(Debug)]
-pub(super) enum TypedInput {
+pub(super) enum EditorInput {
     /// A line.
     Line(String),
     /// Ctrl-C.
@@ -35,36 +35,37 @@ pub(super) enum TypedInput {
     /// Ctrl-D.
     End,
     /// No line, because reading was stopped. The next line begins with the text that was typed so far.
-    Nothing,
+    Stopped,
 }
 
 /// Edits lines at a terminal.
 pub(super) struct LineEditor {
-    /// `None` while a line is read.
+    /// `None` while a line is read, and after a read that panicked or was dropped.
     editor: Option<Reedline>,
-    stop: Arc<AtomicBool>,
+    /// Makes the editor return without a line.
+    break_signal: Arc<AtomicBool>,
     completions: Completions,
 }
 
 impl LineEditor {
-    /// Creates the editor; `None` if input and output are not a terminal that can move its cursor. A history that cannot be read or
-    /// written is kept in memory only; `warn` gets the reason.
+    /// Creates the editor. Returns `None` if standard input, output and error are not all terminals, or if the terminal
+    /// cannot move its cursor. A history that cannot be read or written is kept in memory only; `warn` receives the reason.
     pub(super) fn at_terminal(history: Option<&Path>, warn: impl Fn(String)) -> Option<Self> {
         let are_terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !are_terminals || variable("TERM").is_some_and(|terminal| terminal == "dumb") {
             return None;
         }
-        let stop = Arc::<AtomicBool>::default();
+        let break_signal = Arc::<AtomicBool>::default();
         let completions = Completions::default();
         let menu = ColumnarMenu::default().with_name(MENU);
         let mut editor = Reedline::create()
-            .with_break_signal(stop.clone())
+            .with_break_signal(break_signal.clone())
             .with_ansi_colors(AutoStream::choice(&io::stderr()) != ColorChoice::Never)
             .with_completer(Box::new(completions.clone()))
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
-            .with_edit_mode(Box::new(keys()))
+            .with_edit_mode(Box::new(key_bindings()))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .use_bracketed_paste(true);
         match history.map(open_history) {
@@ -74,71 +75,73 @@ impl LineEditor {
         }
         Some(Self {
             editor: Some(editor),
-            stop,
+            break_signal,
             completions,
         })
     }
 
     /// Sets the words that Tab completes.
-    pub(super) fn complete(&self, words: Vec<String>) {
+    pub(super) fn set_completions(&self, words: Vec<String>) {
         *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// Reads a line. Stops without a line when `stop` completes.
+    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read panicked or
+    /// was dropped.
     ///
     /// # Errors
     /// If the terminal cannot be used.
-    pub(super) async fn read(&mut self, stop: impl Future<Output = ()>) -> io::Result<TypedInput> {
+    pub(super) async fn read(&mut self, stop: impl Future<Output = ()>) -> io::Result<EditorInput> {
         let Some(mut editor) = self.editor.take() else {
-            return Ok(TypedInput::End);
+            return Ok(EditorInput::End);
         };
         let mut reading = tokio::task::spawn_blocking(move || {
-            let read = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
-            (editor, read)
+            let signal = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
+            (editor, signal)
         });
-        let read = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            read = &mut reading => read,
+            outcome = &mut reading => outcome,
             () = stop => {
-                self.stop.store(true, Ordering::Relaxed);
+                self.break_signal.store(true, Ordering::Relaxed);
                 reading.await
             }
         };
-        self.stop.store(false, Ordering::Relaxed);
-        let (editor, read) = read.map_err(io::Error::other)?;
+        self.break_signal.store(false, Ordering::Relaxed);
+        let (editor, signal) = outcome.map_err(io::Error::other)?;
         self.editor = Some(editor);
-        Ok(match read? {
-            Signal::Success(line) => TypedInput::Line(line),
-            Signal::CtrlC => TypedInput::Interrupt,
-            Signal::CtrlD => TypedInput::End,
-            _ => TypedInput::Nothing,
+        Ok(match signal? {
+            Signal::Success(line) => EditorInput::Line(line),
+            Signal::CtrlC => EditorInput::Interrupt,
+            Signal::CtrlD => EditorInput::End,
+            _ => EditorInput::Stopped,
         })
     }
 }
 
-/// Returns the keys: those of Emacs, Tab for completions and Alt-Enter for a new line.
-fn keys() -> Emacs {
-    let mut keys = default_emacs_keybindings();
+/// Returns the key bindings: those of Emacs, Tab for completions and Alt-Enter for a new line.
+fn key_bindings() -> Emacs {
+    let mut bindings = default_emacs_keybindings();
     let complete = vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
-    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete));
+    bindings.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete));
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
-    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
-    Emacs::new(keys)
+    bindings.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
+    Emacs::new(bindings)
 }
 
-/// Opens the history. Only its owner can read the file.
+/// Opens the history, and creates its file if necessary. Only the owner can read a new file.
 fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("the history {} is not used: {error}", path.display());
+    let unusable = |error: &dyn std::fmt::Display| format!("the history {} is not used: {error}", path.display());
     path.parent()
         .map_or(Ok(()), std::fs::create_dir_all)
-        .map_err(|error| failed(&error))?;
-    let opened = private_options().create(true).append(true).open(path);
-    let file = opened.map_err(|error| failed(&error))?;
-    let size = file.metadata().map_err(|error| failed(&error))?.len();
+        .map_err(|error| unusable(&error))?;
+    let mut options = private_options();
+    let file = options.create(true).append(true).open(path);
+    let file = file.map_err(|error| unusable(&error))?;
+    let size = file.metadata().map_err(|error| unusable(&error))?.len();
     if size > HISTORY_BYTES_MAX {
-        return Err(failed(&"the file is too large"));
+        return Err(unusable(&"the file is too large"));
     }
-    FileBackedHistory::with_file(HISTORY_ENTRIES_MAX, path.to_owned()).map_err(|error| failed(&error))
+    FileBackedHistory::with_file(HISTORY_ENTRIES_MAX, path.to_owned()).map_err(|error| unusable(&error))
 }
 
 /// The words that Tab completes: commands at the start of a line, and tools. Clones share them.
@@ -169,7 +172,7 @@ fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
         .collect()
 }
 
-/// The prompt of a message. Only the search in the history has the editor's default prompt.
+/// The prompt for a message. The search in the history has the default prompt of reedline.
 struct ChatPrompt(DefaultPrompt);
 
 impl Prompt for ChatPrompt {

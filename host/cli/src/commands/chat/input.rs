@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 
 use tokio_util::sync::CancellationToken;
 
-use super::editor::{LineEditor, TypedInput};
+use super::editor::{EditorInput, LineEditor};
 use super::line::{Line, read_line, unreadable};
 use super::slash;
-use crate::input::configuration::chat_history;
+use crate::input::configuration::chat_history_path;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Printer, write_stderr};
 use toolwit::Error;
@@ -21,13 +21,13 @@ pub(super) enum ChatEvent {
     Line(Line),
     /// Ctrl-C at the prompt.
     Interrupt,
-    /// The late result of a background call has arrived.
+    /// The late result of a background call has arrived, or the chat is cancelled.
     LateResult,
 }
 
 /// The input of a chat.
 pub(super) enum ChatInput {
-    /// A person at a terminal.
+    /// A person with a line editor.
     Editor(Box<LineEditor>),
     /// Lines of standard input, with a prompt if it is a terminal without a line editor.
     Lines { has_prompt: bool },
@@ -35,7 +35,7 @@ pub(super) enum ChatInput {
 
 impl ChatInput {
     pub(super) fn open(printer: Printer) -> Self {
-        let history = chat_history();
+        let history = chat_history_path();
         match LineEditor::at_terminal(history.as_deref(), |reason| printer.warn(reason)) {
             Some(editor) => Self::Editor(Box::new(editor)),
             None => Self::Lines {
@@ -44,7 +44,7 @@ impl ChatInput {
         }
     }
 
-    /// Returns whether a person is at a terminal.
+    /// Returns whether a person types the input at a terminal.
     pub(super) fn has_person(&self) -> bool {
         match self {
             Self::Editor(_) => true,
@@ -52,7 +52,7 @@ impl ChatInput {
         }
     }
 
-    /// Waits for a line, for a late result if a person can be interrupted, or for the cancellation.
+    /// Waits for a line or for the cancellation. With a line editor, a late result ends the wait too.
     ///
     /// # Errors
     /// If the input cannot be read, or a line is too long.
@@ -61,13 +61,13 @@ impl ChatInput {
         conversation: &mut Conversation,
         cancel: &CancellationToken,
     ) -> Result<ChatEvent, Error> {
-        let is_waiting = conversation.background_calls() > 0;
+        let has_background_calls = conversation.background_calls() > 0;
         match self {
             Self::Editor(editor) => {
-                if is_waiting {
-                    notice("a call runs in the background; its result appears when it arrives");
+                if has_background_calls {
+                    print_notice("a call runs in the background; its result appears when it arrives");
                 }
-                editor.complete(completions(conversation));
+                editor.set_completions(completions(conversation));
                 let late_result = async {
                     if !conversation.late_result().await {
                         pending::<()>().await;
@@ -80,10 +80,10 @@ impl ChatInput {
                     }
                 });
                 match typed.await.map_err(unreadable)? {
-                    TypedInput::Line(line) => Line::parse(&line).map(ChatEvent::Line),
-                    TypedInput::Interrupt => Ok(ChatEvent::Interrupt),
-                    TypedInput::End => Ok(ChatEvent::Line(Line::End)),
-                    TypedInput::Nothing => {
+                    EditorInput::Line(line) => Line::parse(&line).map(ChatEvent::Line),
+                    EditorInput::Interrupt => Ok(ChatEvent::Interrupt),
+                    EditorInput::End => Ok(ChatEvent::Line(Line::End)),
+                    EditorInput::Stopped => {
                         // Ends the line that is being typed, so that the output begins on a new one.
                         write_stderr(Page::new().end());
                         Ok(ChatEvent::LateResult)
@@ -92,8 +92,8 @@ impl ChatInput {
             }
             Self::Lines { has_prompt } => {
                 if *has_prompt {
-                    if is_waiting {
-                        notice("a call runs in the background; /wait shows its result");
+                    if has_background_calls {
+                        print_notice("a call runs in the background; /wait shows its result");
                     }
                     write_stderr(Page::new().text("> "));
                 }
@@ -107,12 +107,12 @@ impl ChatInput {
     }
 }
 
-fn notice(text: &str) {
+fn print_notice(text: &str) {
     write_stderr(Page::new().styled(FAINT, text).end());
 }
 
 /// Returns the words that Tab completes: the commands and the names of the callable tools.
 fn completions(conversation: &Conversation) -> Vec<String> {
     let tools = conversation.tools().iter().map(|named| named.name.to_string());
-    slash::names().map(str::to_owned).chain(tools).collect()
+    slash::command_names().map(str::to_owned).chain(tools).collect()
 }

@@ -1,47 +1,47 @@
 //! The run that an earlier process did not finish: `/resume`, `/approve`, `/deny` and `/resolve`.
 
-use super::Session;
-use crate::approval::{denied, pending_question};
-use crate::commands::resume::{Decision, report, without_answer};
+use super::ChatSession;
+use crate::approval::{denial, pending_question};
+use crate::commands::resume::{Decision, print_unresolved, unanswered_questions};
 use crate::exit::Exit;
 use crate::output::page::{FAINT, Page};
 use toolwit::agent::{Conversation, RecordedApprovalRequest};
 use toolwit::tool::Approval;
 use toolwit::{Error, ErrorKind, Phase};
 
-impl Session<'_> {
+impl ChatSession<'_> {
     /// If the last run of the session did not end, shows the calls and questions that need a decision.
-    pub(super) async fn announce(&self, conversation: &Conversation) {
+    pub(super) async fn show_interrupted_run(&self, conversation: &Conversation) {
         let Some(run) = conversation.interrupted_run() else {
             return;
         };
-        report(&run.unresolved(), self.printer);
+        print_unresolved(&run.unresolved(), self.printer);
         let questions = self.open_questions(conversation).await;
         for question in &questions {
             self.printer.message(&pending_question(question));
         }
-        let next = match (run.unresolved().is_empty(), questions.is_empty()) {
+        let next_step = match (run.unresolved().is_empty(), questions.is_empty()) {
             (false, _) => "find out whether these calls took effect, and say so with /resolve",
             (true, false) => "/approve allows the call, /deny does not, /resume asks again",
             (true, true) => "/resume continues it",
         };
         self.printer
-            .hint(format_args!("the last run of this session did not end; {next}"));
+            .hint(format_args!("the last run of this session did not end; {next_step}"));
     }
 
-    /// Continues the run.
+    /// Continues the run. If calls or questions need a decision first, shows them instead.
     pub(super) async fn resume(&self, conversation: &mut Conversation) -> Exit {
         let Some(run) = conversation.interrupted_run() else {
             return self.print(Err(nothing_to_resume()));
         };
         let is_undecided = !run.unresolved().is_empty();
         if is_undecided || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
-            self.announce(conversation).await;
+            self.show_interrupted_run(conversation).await;
             return Exit::Usage;
         }
         run.decided_again()
             .into_iter()
-            .for_each(|call| self.answers.run_again(call));
+            .for_each(|call| self.answers.allow_again(call));
         let turn = self.interrupts.begin_turn();
         match conversation.resume_run(turn).await {
             Some(ended) => self.end_turn(ended),
@@ -49,29 +49,32 @@ impl Session<'_> {
         }
     }
 
-    /// Allows the call with this id, or the only one that waits. The run continues when no call waits any more.
+    /// Allows the call with this id or, if the id is empty, the only call that waits. The run continues when no call waits
+    /// any more.
     pub(super) async fn approve(&self, call: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
-        match named(call, &questions).or_else(|| only(&questions).filter(|_| call.is_empty())) {
+        match question_about(call, &questions).or_else(|| single_question(&questions).filter(|_| call.is_empty())) {
             Some(question) => self.answer(question, Approval::Approved, conversation).await,
             None => self.print(Err(no_question(call, &questions))),
         }
     }
 
-    /// Denies a call, which is selected as in [`approve`](Self::approve). The text after the id is the reason.
+    /// Denies a call. If the first word of the text is the id of a call that waits, the text after the id is the reason.
+    /// Otherwise, the only call that waits is denied, and the complete text is the reason.
     pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let found = match named(call, &questions) {
+        let selected = match question_about(call, &questions) {
             Some(question) => Some((question, reason)),
-            None => only(&questions).map(|question| (question, text)),
+            None => single_question(&questions).map(|question| (question, text)),
         };
-        match found {
-            Some((question, reason)) => self.answer(question, denied(reason), conversation).await,
+        match selected {
+            Some((question, reason)) => self.answer(question, denial(reason), conversation).await,
             None => self.print(Err(no_question("", &questions))),
         }
     }
 
+    /// Prepares the answer to a question, and continues the run if it was the last question.
     async fn answer(
         &self,
         question: &RecordedApprovalRequest,
@@ -82,21 +85,22 @@ impl Session<'_> {
         if self.open_questions(conversation).await.is_empty() {
             return self.resume(conversation).await;
         }
-        self.announce(conversation).await;
+        self.show_interrupted_run(conversation).await;
         Exit::Success
     }
 
-    /// Returns the questions of the run that have no answer.
+    /// Returns the questions of the run that have no answer here or in the store. If the store cannot be read, prints the
+    /// error.
     async fn open_questions(&self, conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
         let run = conversation.interrupted_run();
         let questions = run.into_iter().flat_map(|run| run.pending_approvals());
         let questions = questions.filter(|question| !self.answers.contains(&question.id));
         let questions: Vec<_> = questions.cloned().collect();
-        let Some((store, session)) = &self.stored else {
+        let Some((store, session)) = &self.stored_session else {
             return questions;
         };
-        match without_answer(&questions, store, session).await {
-            Ok(open) => open,
+        match unanswered_questions(&questions, store, session).await {
+            Ok(unanswered) => unanswered,
             Err(error) => {
                 self.printer.print_error(&error);
                 questions
@@ -105,11 +109,11 @@ impl Session<'_> {
     }
 }
 
-fn named<'q>(call: &str, questions: &'q [RecordedApprovalRequest]) -> Option<&'q RecordedApprovalRequest> {
+fn question_about<'q>(call: &str, questions: &'q [RecordedApprovalRequest]) -> Option<&'q RecordedApprovalRequest> {
     questions.iter().find(|question| question.id == call)
 }
 
-fn only(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApprovalRequest> {
+fn single_question(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApprovalRequest> {
     match questions {
         [question] => Some(question),
         _ => None,
@@ -121,15 +125,15 @@ fn only(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApprovalReques
 /// # Errors
 /// If the text is not a decision, or the call does not need a decision.
 pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Page, Error> {
-    let usage = |message: &str| {
+    let invalid = |message: &str| {
         Error::new(ErrorKind::Configuration, Phase::Registry, message.to_owned())
             .with_suggestion("write `/resolve CALL done`, `/resolve CALL not-done` or `/resolve CALL run-again`")
     };
-    let joined: Vec<_> = text.split_whitespace().collect();
-    let decision = joined.join("=").parse::<Decision>();
-    let decision = decision.map_err(|_| usage("this is not a decision about a call"))?;
+    let words: Vec<_> = text.split_whitespace().collect();
+    let decision = words.join("=").parse::<Decision>();
+    let decision = decision.map_err(|_| invalid("this is not a decision about a call"))?;
     if !conversation.resolve_call(&decision.call, decision.resolution) {
-        return Err(usage(&format!("the call `{}` needs no decision", decision.call)));
+        return Err(invalid(&format!("the call `{}` needs no decision", decision.call)));
     }
     let mut page = Page::new();
     page.styled(FAINT, "decided; /resume continues the run").end();
@@ -137,7 +141,7 @@ pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Pag
 }
 
 /// Returns the error of a message to a conversation whose last run did not end.
-pub(super) fn not_ended() -> Error {
+pub(super) fn interrupted_run_error() -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,

@@ -1,4 +1,4 @@
-//! A line of input.
+//! The lines of input: messages and commands.
 
 use std::io::{self, BufRead, Read};
 
@@ -6,7 +6,7 @@ use super::slash::ChatCommand;
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// A line that was read.
+/// A parsed line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// The end of the input.
@@ -42,19 +42,19 @@ impl Line {
 /// Reads a line of standard input.
 ///
 /// # Errors
-/// If the line is too long or is not UTF-8.
+/// If the input cannot be read, or the line is too long or is not UTF-8.
 pub(super) async fn read_line() -> Result<Line, Error> {
-    let read = tokio::task::spawn_blocking(|| read_from(&mut io::stdin().lock()));
-    read.await.unwrap_or(Ok(Line::End))
+    let task = tokio::task::spawn_blocking(|| read_from(&mut io::stdin().lock()));
+    task.await.unwrap_or(Ok(Line::End))
 }
 
 fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
     let mut line = String::new();
-    let read = input
+    let count = input
         .take(PROMPT_BYTES_MAX + 1)
         .read_line(&mut line)
         .map_err(unreadable)?;
-    if read == 0 { Ok(Line::End) } else { Line::parse(&line) }
+    if count == 0 { Ok(Line::End) } else { Line::parse(&line) }
 }
 
 /// Returns the error of an input that cannot be read.

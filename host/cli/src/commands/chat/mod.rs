@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use self::input::{ChatEvent, ChatInput};
 use self::line::Line;
 use self::slash::ChatCommand;
-use crate::approval::GivenAnswers;
-use crate::commands::run::{RunFlags, RunProgress, approver, open, opened_or_created};
+use crate::approval::PreparedAnswers;
+use crate::commands::run::{RunFlags, RunProgress, approver, create_if_missing, open_session};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
@@ -74,37 +74,37 @@ impl Chat {
             let message = format!("signals cannot be received: {error}");
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
-        let stored = match self.session {
+        let stored_session = match self.session {
             Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
-        let opened = match &stored {
-            Some((store, session)) => open(store, session).await?,
+        let existing_journal = match &stored_session {
+            Some((store, session)) => open_session(store, session).await?,
             None => None,
         };
-        let flags = self.flags.continuing(opened.as_ref(), printer)?;
+        let flags = self.flags.with_session_options(existing_journal.as_ref(), printer)?;
         let model = flags.connect(cancel).await?;
-        let journal = match &stored {
-            Some((store, session)) => Some(opened_or_created(opened, store, session).await?),
+        let journal = match &stored_session {
+            Some((store, session)) => Some(create_if_missing(existing_journal, store, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
-        let answers = GivenAnswers::new(approver(&progress, None));
+        let answers = PreparedAnswers::new(approver(&progress, None));
         let needs_answers = !can_ask() && !flags.asks_nothing();
         let flags = flags.with_approvers(answers.clone(), None);
-        let built = flags.conversation(&model, journal, progress.clone(), cancel).await;
+        let conversation_or_error = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();
-        let mut conversation = built?;
-        let session = Session {
+        let mut conversation = conversation_or_error?;
+        let session = ChatSession {
             printer,
             interrupts: &interrupts,
             progress: &progress,
             cancel,
             answers,
             needs_answers,
-            stored,
+            stored_session,
         };
-        session.announce(&conversation).await;
+        session.show_interrupted_run(&conversation).await;
         let exit = session.run(&mut input, &mut conversation).await?;
         drop(conversation);
         model.finish().map_err(Error::from)?;
@@ -112,27 +112,27 @@ impl Chat {
     }
 }
 
-/// A chat that runs.
-struct Session<'s> {
+/// A running chat.
+struct ChatSession<'s> {
     printer: Printer,
     interrupts: &'s TurnInterrupts,
     progress: &'s RunProgress,
     cancel: &'s CancellationToken,
     /// The answers to questions about calls of an earlier process.
-    answers: GivenAnswers,
-    /// Whether such calls need an answer before their run can continue, because no person can be asked.
+    answers: PreparedAnswers,
+    /// Whether these questions need an answer before their run can continue, because no person can be asked during the run.
     needs_answers: bool,
-    /// The session that stores the conversation.
-    stored: Option<(SqliteJournalStore, SessionId)>,
+    /// The store and the name of the session that stores the conversation, if there is one.
+    stored_session: Option<(SqliteJournalStore, SessionId)>,
 }
 
-impl Session<'_> {
-    /// Runs turns until the input ends. Without a person, the exit code is that of the worst turn.
+impl ChatSession<'_> {
+    /// Runs turns until the input ends. The exit code is that of the worst turn, or success if a person types the input.
     async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
         let mut worst = Exit::Success;
         loop {
-            let next = input.next(conversation, self.cancel).await?;
-            let exit = match next {
+            let event = input.next(conversation, self.cancel).await?;
+            let exit = match event {
                 _ if self.cancel.is_cancelled() => return Ok(Exit::Interrupted),
                 ChatEvent::Interrupt => {
                     self.interrupts.ctrl_c();
@@ -152,7 +152,7 @@ impl Session<'_> {
         Ok(worst)
     }
 
-    /// Executes a command, or sends a message.
+    /// Executes a command, or sends a message. The caller handles the end of the input and `/quit`.
     async fn execute(&self, line: Line, conversation: &mut Conversation) -> Exit {
         let command = match line {
             Line::Empty | Line::End => return Exit::Success,
@@ -166,20 +166,20 @@ impl Session<'_> {
             ChatCommand::Deny(text) => self.deny(&text, conversation).await,
             ChatCommand::Resolve(decision) => self.print(interrupted_run::resolve(&decision, conversation)),
             ChatCommand::Pin => self.print(slash::pin(conversation).await),
-            ChatCommand::Tools(text) => self.print(Ok(slash::tools(conversation, &text))),
-            ChatCommand::Budget => self.print(Ok(slash::budget(conversation))),
+            ChatCommand::Tools(text) => self.print(Ok(slash::list_tools(conversation, &text))),
+            ChatCommand::Budget => self.print(Ok(slash::show_budget(conversation))),
             ChatCommand::Help | ChatCommand::Quit => self.print(Ok(slash::help())),
-            ChatCommand::Unknown(name) => self.print(Err(slash::unknown(&name))),
+            ChatCommand::Unknown(name) => self.print(Err(slash::unknown_command(&name))),
         }
     }
 
     async fn send(&self, text: String, conversation: &mut Conversation) -> Exit {
         if conversation.interrupted_run().is_some() {
-            return self.print(Err(interrupted_run::not_ended()));
+            return self.print(Err(interrupted_run::interrupted_run_error()));
         }
         let turn = self.interrupts.begin_turn();
-        let ended = conversation.turn(text).cancel(turn).run().await;
-        self.end_turn(ended)
+        let outcome = conversation.turn(text).cancel(turn).run().await;
+        self.end_turn(outcome)
     }
 
     /// Waits for a late result, and runs the model on it.
@@ -189,14 +189,14 @@ impl Session<'_> {
             return Exit::Success;
         }
         let turn = self.interrupts.begin_turn();
-        let ended = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            // A run that is dropped leaves a valid history.
+            // Dropping the run leaves a valid history.
             () = turn.cancelled() => None,
-            ended = conversation.wake() => ended,
+            outcome = conversation.wake() => outcome,
         };
-        match ended {
-            Some(ended) => self.end_turn(ended),
+        match outcome {
+            Some(outcome) => self.end_turn(outcome),
             None => {
                 self.interrupts.end_turn();
                 self.progress.end_turn();
@@ -205,10 +205,10 @@ impl Session<'_> {
         }
     }
 
-    fn end_turn(&self, ended: Result<RunOutcome, RunError>) -> Exit {
+    fn end_turn(&self, outcome: Result<RunOutcome, RunError>) -> Exit {
         self.interrupts.end_turn();
         self.progress.end_turn();
-        match ended {
+        match outcome {
             Ok(_) => Exit::Success,
             Err(error) => {
                 let error = error.report();
@@ -218,7 +218,7 @@ impl Session<'_> {
         }
     }
 
-    /// Prints the output of a command.
+    /// Prints the output of a chat command, or its error, to standard error.
     fn print(&self, page: Result<Page, Error>) -> Exit {
         match page {
             Ok(page) => {

@@ -1,4 +1,4 @@
-//! Commands in the chat.
+//! Commands in the chat, which begin with a slash.
 
 use crate::output::page::{FAINT, NAME, Page, counted, first_sentence};
 use toolwit::agent::Conversation;
@@ -7,27 +7,28 @@ use toolwit::{Error, ErrorKind, Phase};
 /// A command in the chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ChatCommand {
-    /// Lists the tools whose name or description contains the text.
+    /// Lists the tools whose name or description contains this lowercase text.
     Tools(String),
     /// Shows usage and budget.
     Budget,
-    /// Keeps the last message when older ones are summarized.
+    /// Keeps the user's last message when older ones are summarized.
     Pin,
     /// Waits for a background call.
     Wait,
     /// Continues the run that an earlier process did not finish.
     Resume,
-    /// Allows the call with this id, or the only one that waits for an answer.
+    /// Allows the call with this id or, if it is empty, the only call that waits for an answer.
     Approve(String),
-    /// Denies a call, which is selected as for [`Approve`](Self::Approve). The text after the id is the reason.
+    /// Denies a call. If the first word is the id of a call that waits, the text after the id is the reason. Otherwise, the
+    /// only call that waits is denied, and the complete text is the reason.
     Deny(String),
-    /// Decides whether a call took effect: its id, and `done`, `not-done` or `run-again`.
+    /// Decides whether a call took effect. The text is the id of the call, and `done`, `not-done` or `run-again`.
     Resolve(String),
     /// Lists the commands.
     Help,
     /// Ends the session.
     Quit,
-    /// A name that is not a command.
+    /// A text that is not a command, without its slash.
     Unknown(String),
 }
 
@@ -42,7 +43,7 @@ impl ChatCommand {
             ("wait", "") => Self::Wait,
             ("resume", "") => Self::Resume,
             ("approve", call) => Self::Approve(call.to_owned()),
-            ("deny", call) => Self::Deny(call.to_owned()),
+            ("deny", text) => Self::Deny(text.to_owned()),
             ("resolve", decision) => Self::Resolve(decision.to_owned()),
             ("help" | "?", "") => Self::Help,
             ("quit" | "exit", "") => Self::Quit,
@@ -69,14 +70,14 @@ const COMMANDS: [(&str, &str); 10] = [
 ];
 
 /// Returns the names of the commands, with the slash.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
     let name = |usage: &'static str| usage.split(' ').next().unwrap_or(usage);
     COMMANDS.iter().map(move |(usage, _)| name(usage))
 }
 
 /// Returns the error of a text that is not a command.
-pub(super) fn unknown(name: &str) -> Error {
-    let message = format!("`/{name}` is not a command of the chat");
+pub(super) fn unknown_command(text: &str) -> Error {
+    let message = format!("`/{text}` is not a command of the chat");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
         .with_suggestion("`/help` lists the commands; begin a message with `//` to send a slash")
 }
@@ -93,7 +94,7 @@ pub(super) fn help() -> Page {
     page
 }
 
-/// Keeps the last message when older ones are summarized.
+/// Keeps the user's last message when older ones are summarized.
 ///
 /// # Errors
 /// If there is no message, or the session cannot be written.
@@ -108,8 +109,8 @@ pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> 
     Ok(page)
 }
 
-/// Lists the tools whose name or description contains the text.
-pub(super) fn tools(conversation: &Conversation, text: &str) -> Page {
+/// Lists the tools whose name or description contains the lowercase `text`.
+pub(super) fn list_tools(conversation: &Conversation, text: &str) -> Page {
     let mut page = Page::new();
     let mut count = 0;
     for named in conversation.tools().iter() {
@@ -128,9 +129,9 @@ pub(super) fn tools(conversation: &Conversation, text: &str) -> Page {
 }
 
 /// Shows usage and budget.
-pub(super) fn budget(conversation: &Conversation) -> Page {
+pub(super) fn show_budget(conversation: &Conversation) -> Page {
     let process = conversation.process();
-    let (tokens, left) = (process.tokens(), process.remaining());
+    let (tokens, remaining) = (process.tokens(), process.remaining());
     let mut page = Page::new();
     page.text(format_args!(
         "{} input tokens, {} output tokens, {}",
@@ -139,7 +140,7 @@ pub(super) fn budget(conversation: &Conversation) -> Page {
         counted(process.calls() as usize, "tool call")
     ));
     page.text(format_args!(", ${:.4}", process.cost().as_usd())).end();
-    let left_cost = left.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
+    let left_cost = remaining.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
     let left_cost = left_cost.unwrap_or_else(|| "no limit of cost".to_owned());
     page.styled(FAINT, left_cost).end();
     page

@@ -57,20 +57,20 @@ impl Demo {
         }
         let host = load(&components, printer, cancel).await?;
         let events = Events::default();
-        let recorded = events.clone();
+        let recorder = events.clone();
         let observer = move |event: &Event, _: &Origin| {
-            recorded
+            recorder
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(event.clone())
         };
         let mut conversation = host.conversation().model(model.clone()).observer(observer).build()?;
-        let ended = conversation.turn(prompt.as_str()).cancel(cancel.clone()).run().await;
+        let outcome_or_error = conversation.turn(prompt.as_str()).cancel(cancel.clone()).run().await;
         if printer.format() == Format::Human {
             let events = events.lock().unwrap_or_else(PoisonError::into_inner);
-            printer.data(&page(&prompt, &events, ended.as_ref().ok()))?;
+            printer.data(&transcript(&prompt, &events, outcome_or_error.as_ref().ok()))?;
         }
-        let outcome = match ended {
+        let outcome = match outcome_or_error {
             Ok(outcome) => outcome,
             Err(error) => return run::print_failure(&error, printer),
         };
@@ -85,7 +85,7 @@ impl Demo {
     }
 }
 
-/// Loads and compiles the plugins.
+/// Loads and compiles the plugins. An interrupt ends the compilation early, and the run then ends as cancelled.
 async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
     let mut builder = Toolwit::builder();
     for component in components {
@@ -97,7 +97,7 @@ async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationTok
             return Err(reason.clone());
         }
     }
-    let prepare = async {
+    let compilation = async {
         for plugin in host.registry().plugins() {
             if cancel.is_cancelled() {
                 break;
@@ -106,11 +106,11 @@ async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationTok
         }
         Ok::<_, Error>(())
     };
-    with_spinner(printer, "compiling the plugins for this machine", prepare).await?;
+    with_spinner(printer, "compiling the plugins for this machine", compilation).await?;
     Ok(host)
 }
 
-fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
+fn transcript(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
     let mut page = Page::new();
     page.styled(
         FAINT,
@@ -118,18 +118,18 @@ fn page(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> Page {
     )
     .end();
     page.gap();
-    conversation::question(&mut page, prompt);
+    conversation::write_prompt(&mut page, prompt);
     for event in events {
         if let Event::TurnStarted { tools, .. } = event {
             let count = tools.len();
             page.styled(FAINT, format_args!("           {count} tools at the start"))
                 .end();
         }
-        conversation::event(&mut page, event);
+        conversation::write_event(&mut page, event);
     }
     if let Some(outcome) = outcome {
         page.gap();
-        conversation::answer(&mut page, outcome.text());
+        conversation::write_answer(&mut page, outcome.text());
     }
     page
 }

@@ -11,56 +11,56 @@ use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
 
 pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
     match plugins.store.check().await {
-        Some((path, Ok(()))) => findings.ok("store", format!("the metadata database is {}", path.display())),
-        Some((_, Err(error))) => findings.error("store", &error),
+        Some((path, Ok(()))) => findings.add_ok("store", format!("the metadata database is {}", path.display())),
+        Some((_, Err(error))) => findings.add_error("store", &error),
         None => {}
     }
-    code_cache(findings).await;
-    word_vectors(findings);
-    if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing().ok().flatten()) {
-        findings.ok(
+    check_code_cache(findings).await;
+    check_word_vectors(findings);
+    if let (Ok(path), None) = (authority.grants.path(), authority.grants.applied_path().ok().flatten()) {
+        findings.add_ok(
             "grants",
             format!("{} does not exist: plugins have no grants", path.display()),
         );
     }
-    toolchain(findings).await;
+    check_toolchain(findings).await;
 }
 
-async fn code_cache(findings: &mut Findings) {
+async fn check_code_cache(findings: &mut Findings) {
     match CodeCacheLocation::User.manage(None).await {
         Ok(CodeCacheReport { usage, .. }) => {
             let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
             let components = counted(usage.entries, "component");
-            findings.ok(
+            findings.add_ok(
                 "cache",
                 format!("{components} in the code cache, {bytes} of {bytes_max}"),
             );
         }
         Err(error) => {
             let hint = error.suggestion.clone().unwrap_or_default();
-            findings.warning("cache", "cache", error.message.clone(), hint);
+            findings.add_warning("cache", "cache", error.message.clone(), hint);
         }
     }
 }
 
 /// Checks the word vectors, if there are any.
-fn word_vectors(findings: &mut Findings) {
+fn check_word_vectors(findings: &mut Findings) {
     match vector_directory().map(|directory| directory.open()) {
         Some(Ok(Some(vectors))) => {
             let (count, width) = (vectors.count(), vectors.width());
-            findings.ok("vectors", format!("{count} word vectors with {width} components"));
+            findings.add_ok("vectors", format!("{count} word vectors with {width} components"));
         }
         Some(Err(error)) => {
             let hint = "`toolwit vectors add DIR` replaces them, `toolwit vectors remove` removes them";
-            findings.warning("vectors", "vectors", error.message.clone(), hint);
+            findings.add_warning("vectors", "vectors", error.message.clone(), hint);
         }
         Some(Ok(None)) | None => {}
     }
 }
 
-async fn toolchain(findings: &mut Findings) {
+async fn check_toolchain(findings: &mut Findings) {
     let error = match cargo_version().await {
-        Ok(version) => return findings.ok("toolchain", format!("Rust plugins can be built: {version}")),
+        Ok(version) => return findings.add_ok("toolchain", format!("Rust plugins can be built: {version}")),
         Err(error) => error,
     };
     let (why, hint) = match &error {
@@ -77,5 +77,5 @@ async fn toolchain(findings: &mut Findings) {
     };
     let message = format!("{why}, so that Rust plugins cannot be built");
     let hint = format!("{hint}; it is not needed to run plugins");
-    findings.warning("toolchain", "cargo", message, hint);
+    findings.add_warning("toolchain", "cargo", message, hint);
 }

@@ -23,7 +23,7 @@ pub(super) struct Finding {
     /// The check: `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `vectors`, `toolchain`.
     pub(super) check: &'static str,
     pub(super) state: Severity,
-    /// The plugin or file concerned.
+    /// The plugin that the finding is about, or another part of the installation, such as `cache` or `cargo`.
     pub(super) subject: Option<String>,
     pub(super) message: String,
     pub(super) suggestion: Option<String>,
@@ -33,6 +33,7 @@ pub(super) struct Finding {
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
+    /// The exit code of the worst problem.
     exit: Option<Exit>,
 }
 
@@ -41,17 +42,17 @@ impl Findings {
         &self.list
     }
 
-    /// Returns the exit code of the worst finding.
+    /// Returns the exit code of the worst problem, or success if there is no problem.
     pub(super) fn exit(&self) -> Exit {
         self.exit.unwrap_or(Exit::Success)
     }
 
-    pub(super) fn ok(&mut self, check: &'static str, message: impl Into<String>) {
+    pub(super) fn add_ok(&mut self, check: &'static str, message: impl Into<String>) {
         self.add(check, Severity::Ok, None, message.into(), None);
     }
 
     /// Adds a warning: the subject works, but perhaps not as expected.
-    pub(super) fn warning(
+    pub(super) fn add_warning(
         &mut self,
         check: &'static str,
         subject: &str,
@@ -69,7 +70,7 @@ impl Findings {
     }
 
     /// Adds a problem: the subject does not work.
-    pub(super) fn problem(
+    pub(super) fn add_problem(
         &mut self,
         check: &'static str,
         subject: &str,
@@ -87,8 +88,8 @@ impl Findings {
         );
     }
 
-    /// Adds an error as a problem.
-    pub(super) fn error(&mut self, check: &'static str, error: &Error) {
+    /// Adds an error as a problem of the plugin that the error names, if any.
+    pub(super) fn add_error(&mut self, check: &'static str, error: &Error) {
         let message = error.message.clone();
         self.exit = self.exit.max(Some(exit_of(error)));
         self.add(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
-use crate::hint::{missing_secret, missing_value};
+use crate::hint::{missing_secret_hint, missing_value_hint};
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
 use crate::shell::SuggestedCommand;
@@ -21,8 +21,8 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
         let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
         warn_about_stale_grants(plugin, grants, findings);
         match plugin.rights().await {
-            Ok(rights) => ineffective_rules(plugin, &rights, findings),
-            Err(error) if can_read_secrets => findings.error("secrets", &error),
+            Ok(rights) => report_ineffective_rules(plugin, &rights, findings),
+            Err(error) if can_read_secrets => findings.add_error("secrets", &error),
             Err(_) => {}
         }
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
@@ -32,17 +32,17 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
             }
         }
     }
-    unknown_plugins(registry, grants, findings);
+    warn_about_unknown_plugins(registry, grants, findings);
     let count = counted(grants.grants.len(), "grant");
-    findings.ok("grants", format!("{count} can be read"));
+    findings.add_ok("grants", format!("{count} can be read"));
 }
 
-/// Checks that the secret store can be read. Returns whether it can.
+/// Checks the secret store, if there is one. Returns `false` if it cannot be read, which is reported as a problem.
 fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
     match authority.secrets.path().map(|path| SecretStore::new(path).names()) {
         Ok(Err(error)) => {
             let hint = Some("run `chmod 600` on the file, or name another one with `--secrets FILE`".to_owned());
-            findings.problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
+            findings.add_problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
             false
         }
         Ok(Ok(_)) | Err(_) => true,
@@ -51,31 +51,31 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
 
 /// Reports granted rules without effect: rules that cannot be enforced, and secrets that do not exist. Without such a
 /// secret, no call of the plugin runs. Warns about granted variables without a value.
-fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
+fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
     for rule in rights.unenforceable.values() {
         let message = format!("a rule of {name} allows nothing: {rule}");
         let show = SuggestedCommand::new("grant").operand(name);
         let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");
         let hint = format!("`{show}` shows its rules, `{revoke}` removes one");
-        findings.problem("grants", name, message, Some(hint), Exit::Usage);
+        findings.add_problem("grants", name, message, Some(hint), Exit::Usage);
     }
     for rule in &rights.missing.secrets {
         let message = format!(
             "{name} has a grant for the secret `{}`, which does not exist",
             rule.name
         );
-        findings.problem(
+        findings.add_problem(
             "secrets",
             name,
             message,
-            missing_secret(&rule.name, rule.source),
+            missing_secret_hint(&rule.name, rule.source),
             Exit::Usage,
         );
     }
     for variable in &rights.missing.variables {
         let message = format!("{name} has a grant for the environment variable `{variable}`, which is not set");
-        findings.warning(
+        findings.add_warning(
             "grants",
             name,
             message,
@@ -87,13 +87,13 @@ fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut F
 /// Warns if a plugin has grants, but all of them are for other versions.
 fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
-    let has_some = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));
-    if has_some || stale_grants(grants, plugin.name(), digest).is_empty() {
+    let has_current_grants = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));
+    if has_current_grants || stale_grants(grants, plugin.name(), digest).is_empty() {
         return;
     }
     let name = plugin.name();
     let message = format!("the grants of {name} are for another version of it, so that none applies");
-    findings.warning(
+    findings.add_warning(
         "grants",
         name,
         message,
@@ -106,22 +106,22 @@ fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Find
 
 fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let name = &need.name;
-    let hint = missing_value(plugin.name(), plugin.declared(), name);
+    let hint = missing_value_hint(plugin.name(), plugin.declared(), name);
     let plugin = plugin.name();
-    let what = match need.description.trim() {
+    let description_suffix = match need.description.trim() {
         "" => String::new(),
         description => format!(" ({description})"),
     };
-    let message = format!("{plugin} needs `{name}`{what}, which is not granted");
-    findings.problem("needs", plugin, message, Some(hint), Exit::Usage);
+    let message = format!("{plugin} needs `{name}`{description_suffix}, which is not granted");
+    findings.add_problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 
 /// Warns about grants for plugins that do not exist: a mistyped name grants nothing.
-fn unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings) {
-    let named: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
-    for name in named.into_iter().filter(|name| registry.package(name).is_none()) {
+fn warn_about_unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings) {
+    let plugin_names: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
+    for name in plugin_names.into_iter().filter(|name| registry.package(name).is_none()) {
         let message = format!("a grant names the plugin {name}, which does not exist");
         let revoke = SuggestedCommand::new("revoke").operand(name);
-        findings.warning("grants", name, message, format!("`{revoke}` removes it"));
+        findings.add_warning("grants", name, message, format!("`{revoke}` removes it"));
     }
 }

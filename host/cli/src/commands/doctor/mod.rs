@@ -32,20 +32,20 @@ impl Doctor {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let mut findings = Findings::default();
         let grants = self.authority.grants.read();
-        let loaded = match &grants {
+        let host_or_error = match &grants {
             Ok(_) => self.plugins.load_granted(&LimitFlags::default(), &self.authority).await,
             Err(_) => self.plugins.load(&LimitFlags::default()).await,
         };
-        match loaded {
+        match host_or_error {
             Ok(host) => {
                 let registry = host.registry();
                 packages::check(&registry, &mut findings);
                 match &grants {
                     Ok(grants) => grants::check(&registry, grants, &self.authority, &mut findings).await,
-                    Err(error) => findings.error("grants", error),
+                    Err(error) => findings.add_error("grants", error),
                 }
             }
-            Err(error) => findings.error("plugins", &error),
+            Err(error) => findings.add_error("plugins", &error),
         }
         environment::check(&self.plugins, &self.authority, &mut findings).await;
         let exit = findings.exit();
@@ -54,13 +54,13 @@ impl Doctor {
                 "ok": exit == Exit::Success,
                 "findings": findings.list(),
             }))?,
-            Format::Human => printer.data(&page(findings.list()))?,
+            Format::Human => printer.data(&findings_page(findings.list()))?,
         }
         Ok(exit)
     }
 }
 
-fn page(findings: &[Finding]) -> Page {
+fn findings_page(findings: &[Finding]) -> Page {
     let mut page = Page::new();
     for finding in findings {
         let (style, word) = match finding.state {
@@ -76,7 +76,8 @@ fn page(findings: &[Finding]) -> Page {
     page
 }
 
-/// Returns the exit code of a command that fails with this error.
+/// Returns the exit code for an error that a check found. Unlike in [`Exit::of`], every error of loading or linking means
+/// that a package is broken.
 fn exit_of(error: &Error) -> Exit {
     match error.phase {
         Phase::Load | Phase::Link => Exit::NotLoaded,

@@ -13,7 +13,7 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let broken = packages.iter().filter_map(|package| Some((package, package.reason()?)));
     for (package, reason) in broken {
         let message = format!("{} is broken: {}", package.name, reason.message);
-        findings.problem(
+        findings.add_problem(
             "packages",
             &package.name,
             message,
@@ -27,17 +27,17 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     {
         let hint = error.suggestion.as_deref().unwrap_or_default();
         let message = format!("{}: {}", package.name, error.message);
-        findings.warning("packages", &package.name, message, hint);
+        findings.add_warning("packages", &package.name, message, hint);
     }
     for plugin in registry.plugins() {
         if let Some(problem) = &plugin.inspection().wit_problem {
             let hint = format!("`toolwit lint` explains it; replace or delete `{}.wit`", plugin.name());
-            findings.warning("packages", plugin.name(), wit_warning(plugin.name(), problem), hint);
+            findings.add_warning("packages", plugin.name(), wit_warning(plugin.name(), problem), hint);
         }
     }
     let usable = counted(registry.plugins().count(), "plugin");
     let tools = counted(registry.tool_count(), "tool");
-    findings.ok("packages", format!("{usable} can be used, with {tools}"));
+    findings.add_ok("packages", format!("{usable} can be used, with {tools}"));
     match registry.failing_tools() {
         Ok(failing) => {
             for FailingTool { tool, error } in failing {
@@ -45,12 +45,12 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
                 let message = format!("{tool} failed when it was last called: {why}");
                 let call = SuggestedCommand::new("call").operand(tool.as_str());
                 let hint = format!("a successful call clears this: `{call}`");
-                findings.warning("health", tool.owner(), message, hint);
+                findings.add_warning("health", tool.owner(), message, hint);
             }
         }
         Err(error) => {
             let hint = "check the metadata database, or pass another one with `--store FILE`";
-            findings.warning("health", "store", format!("health cannot be read: {error}"), hint);
+            findings.add_warning("health", "store", format!("health cannot be read: {error}"), hint);
         }
     }
 }

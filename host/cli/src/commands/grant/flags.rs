@@ -1,4 +1,4 @@
-//! The rules of a grant, as flags.
+//! The rules of a grant, as options of the command line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,8 +61,8 @@ impl RuleFlags {
     /// Parses the rules.
     pub(super) fn rules(&self) -> Result<GrantRules, RuleError> {
         let addresses: Vec<AddressRange> = parse_all(&self.address, |address| address.parse())?;
-        let mut files = parse_all(&self.read, |rule| directory(rule, AccessMode::Read, None))?;
-        let write = |rule: &str| directory(rule, AccessMode::ReadWrite, self.quota.as_deref());
+        let mut files = parse_all(&self.read, |rule| parse_directory(rule, AccessMode::Read, None))?;
+        let write = |rule: &str| parse_directory(rule, AccessMode::ReadWrite, self.quota.as_deref());
         files.extend(parse_all(&self.write, write)?);
         let config: BTreeMap<_, _> = parse_all(&self.config, |rule| {
             let (key, value) = rule.split_once('=').ok_or_else(|| malformed(rule, "KEY=VALUE"))?;
@@ -79,9 +79,9 @@ impl RuleFlags {
                 Some((name, value)) => EnvRule::new(name, Some(value)),
                 None => EnvRule::new(rule, None),
             })?,
-            secrets: self.secret()?.into_iter().collect(),
+            secrets: self.parse_secret()?.into_iter().collect(),
             config,
-            keyvalue: self.keyvalue.as_deref().map(key_value).transpose()?,
+            keyvalue: self.keyvalue.as_deref().map(parse_key_value).transpose()?,
             tools: self.tool.clone(),
             context: self.context.clone(),
             blackboard: self.blackboard.as_deref().map(str::parse).transpose()?,
@@ -89,7 +89,7 @@ impl RuleFlags {
         })
     }
 
-    fn secret(&self) -> Result<Option<SecretRule>, RuleError> {
+    fn parse_secret(&self) -> Result<Option<SecretRule>, RuleError> {
         match (&self.secret, &self.to, &self.placement) {
             (Some(name), Some(to), Some(placement)) => {
                 let placement: SecretPlacement = placement.parse()?;
@@ -100,9 +100,9 @@ impl RuleFlags {
     }
 }
 
-/// Returns the kinds of rules that a grant has, each with capabilities. A kind has an effect only if the component
-/// imports at least one of its capabilities.
-pub(super) fn kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
+/// Returns the kinds of the rules, each with a list of capabilities. The rules of a kind have an effect only if the component
+/// imports at least one of the listed capabilities.
+pub(super) fn rule_kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
     let kinds = [
         (!rules.http.is_empty(), "http", &[Capability::Http][..]),
         (!rules.files.is_empty(), "files", &[Capability::Files]),
@@ -118,23 +118,23 @@ pub(super) fn kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capabili
             &[Capability::Http, Capability::Env],
         ),
     ];
-    let granted = kinds.into_iter().filter(|(is_granted, ..)| *is_granted);
-    granted.map(|(_, kind, capabilities)| (kind, capabilities)).collect()
+    let present = kinds.into_iter().filter(|(is_granted, ..)| *is_granted);
+    present.map(|(_, kind, capabilities)| (kind, capabilities)).collect()
 }
 
 fn parse_all<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, RuleError>) -> Result<Vec<T>, RuleError> {
     texts.iter().map(|text| parse(text)).collect()
 }
 
-fn directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Result<DirectoryRule, RuleError> {
+fn parse_directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Result<DirectoryRule, RuleError> {
     let malformed = || malformed(rule, "DIR::GUEST");
     let (host, guest) = rule.split_once("::").ok_or_else(malformed)?;
-    // Absolute, since the grant must not depend on the shell's directory.
+    // Absolute, because the grant must not depend on the current directory of the shell.
     let host = std::path::absolute(Path::new(host)).map_err(|_| malformed())?;
     DirectoryRule::new(host.to_str().ok_or_else(malformed)?, guest, access, quota)
 }
 
-fn key_value(quota: &str) -> Result<KeyValueRule, RuleError> {
+fn parse_key_value(quota: &str) -> Result<KeyValueRule, RuleError> {
     let quota = quota.parse::<ByteCount>();
     let quota_bytes = quota.map_err(|error| RuleError::new(error.to_string()))?.0;
     Ok(KeyValueRule { quota_bytes })

@@ -67,7 +67,7 @@ impl Grant {
                 Some(package) => package.read_requested().await,
                 None => Ok(None),
             };
-            // The grants are shown in any case: they do not depend on the requests.
+            // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its requests.
             let requested = requested.unwrap_or_else(|error| {
                 printer.warn(&error.message);
                 None
@@ -99,16 +99,17 @@ impl Grant {
 
 /// Prints the granted rules, with a warning for each kind that the component does not import.
 fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: bool) -> Result<(), Failure> {
-    let is_imported = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
-    let without_effect: Vec<_> = flags::kinds(rules)
+    let is_imported =
+        |capabilities: &[Capability]| capabilities.iter().any(|capability| plugin.declared().has(*capability));
+    let without_effect: Vec<_> = flags::rule_kinds(rules)
         .into_iter()
         .filter(|(_, capabilities)| !is_imported(capabilities))
         .map(|(kind, _)| kind)
         .collect();
-    let granted = rules.describe();
+    let rule_lines = rules.describe();
     if printer.format() == Format::Json {
         return printer.document(&serde_json::json!({
-            "plugin": plugin.name(), "granted": granted, "is_new": is_new, "without_effect": without_effect,
+            "plugin": plugin.name(), "granted": rule_lines, "is_new": is_new, "without_effect": without_effect,
         }));
     }
     let mut page = Page::new();
@@ -120,7 +121,7 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
             ))
             .end();
     }
-    for line in &granted {
+    for line in &rule_lines {
         page.text(if is_new { "granted to " } else { "already granted to " })
             .styled(TITLE, plugin.name())
             .text(": ")

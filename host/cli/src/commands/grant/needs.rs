@@ -4,9 +4,10 @@ use crate::input::environment::variable;
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
-/// Returns whether a required value is granted. Values of a conversation are not considered.
+/// Returns whether a value that a manifest requires is granted: as an environment variable, a secret or a setting. Values
+/// that a conversation provides are not considered.
 pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
-    let is_given = effective
+    let is_variable = effective
         .rules
         .env
         .iter()
@@ -16,5 +17,5 @@ pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> boo
         .secrets
         .iter()
         .any(|rule| rule.name == need.name || rule.exposed_as.as_ref() == Some(&need.name));
-    is_given || is_secret || effective.rules.config.contains_key(&need.name)
+    is_variable || is_secret || effective.rules.config.contains_key(&need.name)
 }

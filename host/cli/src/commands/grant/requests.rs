@@ -2,38 +2,38 @@
 
 use serde::Serialize;
 
-use crate::hint::missing_grant;
-use crate::input::access::{parse_access, parse_target};
+use crate::hint::grant_command;
+use crate::input::access::{parse_access, parse_http_target};
 use crate::output::page::{FAINT, Page};
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::RequestedPermissions;
 use toolwit::tool::MissingGrant;
 
-/// A requested permission.
+/// A requested access, and whether it is granted.
 #[derive(Serialize)]
-pub(super) struct Request {
-    /// The access, as `toolwit explain` reads it, with all methods of a request; or the text of the policy file, if no
-    /// grant corresponds to it.
+pub(super) struct RequestedAccess {
+    /// The access in the form that `toolwit explain` accepts, except that an HTTP request can have several methods. If no
+    /// grant corresponds to the access, the text of the policy file.
     what: String,
-    /// Whether it is granted.
+    /// Whether the access is granted, with all its methods.
     is_granted: bool,
-    /// The command that grants it; `None` if it is granted, or if no grant corresponds to it.
+    /// The command that grants the access. `None` if the access is granted, or if no grant corresponds to it.
     command: Option<String>,
 }
 
 /// Compares requested permissions with the grants.
-pub(super) fn requests(requested: &RequestedPermissions, effective: &EffectiveRights) -> Vec<Request> {
+pub(super) fn compare_requests(requested: &RequestedPermissions, effective: &EffectiveRights) -> Vec<RequestedAccess> {
     let grants = requested.grants.iter().map(|grant| {
-        let what = access(grant);
+        let what = access_of(grant);
         let is_granted = each_method(&what).all(|access| is_granted(&access, effective));
-        let command = (!is_granted).then(|| missing_grant(grant).to_string());
-        Request {
+        let command = (!is_granted).then(|| grant_command(grant).to_string());
+        RequestedAccess {
             what,
             is_granted,
             command,
         }
     });
-    let others = requested.others.iter().map(|what| Request {
+    let others = requested.others.iter().map(|what| RequestedAccess {
         what: what.clone(),
         is_granted: false,
         command: None,
@@ -42,7 +42,7 @@ pub(super) fn requests(requested: &RequestedPermissions, effective: &EffectiveRi
 }
 
 /// Returns the access that a grant would allow.
-fn access(grant: &MissingGrant) -> String {
+fn access_of(grant: &MissingGrant) -> String {
     match (grant.key.as_str(), grant.value.split_once(' ')) {
         ("files", Some(("read", directory))) => format!("read {directory}"),
         ("files", Some((_, directory))) => format!("write {directory}"),
@@ -69,12 +69,12 @@ fn with_scheme(url: &str) -> String {
 }
 
 fn is_granted(access: &str, effective: &EffectiveRights) -> bool {
-    let target = parse_target(access);
+    let target = parse_http_target(access);
     target.is_ok_and(|target| effective.require(&parse_access(access, target.as_ref())).is_ok())
 }
 
 /// Writes the requests, with the commands that grant them.
-pub(super) fn write(page: &mut Page, requests: &[Request]) {
+pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess]) {
     for request in requests {
         let state = match (&request.command, request.is_granted) {
             (_, true) => "which is granted",

@@ -15,7 +15,7 @@ Examples:
 
 /// Revoke all grants of a plugin, or one rule
 ///
-/// It applies from the next call, also in a running host and in a running conversation.
+/// The change applies from the next call, also in a running host and in a running conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Revoke {
@@ -33,11 +33,11 @@ impl Revoke {
         let file = self.grants.file()?;
         let rule = self.rule.join(" ");
         let (count, revoked) = if rule.is_empty() {
-            let count = file.revoke(&self.plugin).map_err(|error| to_error(error, &file))?;
+            let count = file.revoke(&self.plugin).map_err(|error| revoke_error(error, &file))?;
             (count, counted(count, "grant"))
         } else {
-            let revoked = file.revoke_rule(&self.plugin, &rule);
-            (1, revoked.map_err(|error| to_error(error, &file))?)
+            let revoked_rule = file.revoke_rule(&self.plugin, &rule);
+            (1, revoked_rule.map_err(|error| revoke_error(error, &file))?)
         };
         match printer.format() {
             Format::Json => {
@@ -53,8 +53,8 @@ impl Revoke {
     }
 }
 
-/// Adds the plugins that have grants to the error about a plugin without grants.
-fn to_error(error: GrantsFileError, file: &GrantsFile) -> Error {
+/// Converts an error. If the plugin has no grants, the suggestion lists the plugins that have grants.
+fn revoke_error(error: GrantsFileError, file: &GrantsFile) -> Error {
     let is_unknown = matches!(error.reason, GrantsFileErrorReason::NotGranted(_));
     let error = Error::from(error);
     let Some(grants) = file.read().ok().filter(|_| is_unknown) else {

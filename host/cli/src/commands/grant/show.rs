@@ -43,9 +43,9 @@ pub(super) fn print(
     let grants = file.read().map_err(Error::from)?;
     let digest = &plugin.inspection().digest;
     let rules_of = |grant| EffectiveRights::of_grants(plugin.declared(), [grant]).rules.describe();
-    let mut shown = Vec::new();
+    let mut shown_grants = Vec::new();
     for grant in grants.grants.iter().filter(|grant| grant.is_for(plugin.name(), digest)) {
-        shown.push(ShownGrant {
+        shown_grants.push(ShownGrant {
             scope: grant.scope,
             used: grant.scope != GrantScope::Always && file.is_used(grant).map_err(Error::from)?,
             rules: rules_of(grant),
@@ -53,8 +53,8 @@ pub(super) fn print(
     }
     let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
     let stale = stale_grants(&grants, plugin.name(), digest);
-    let had: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
-    let requests = requested.map_or_else(Vec::new, |requested| requests::requests(requested, &effective));
+    let stale_rules: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
+    let requests = requested.map_or_else(Vec::new, |requested| requests::compare_requests(requested, &effective));
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.format() == Format::Json {
         let needs = needs.iter().map(|need| {
@@ -63,7 +63,7 @@ pub(super) fn print(
                 "met": is_met(need, &effective),
             })
         });
-        let unused = shown.iter().filter(|grant| !grant.used);
+        let unused = shown_grants.iter().filter(|grant| !grant.used);
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
@@ -71,19 +71,22 @@ pub(super) fn print(
             "needs": needs.collect::<Vec<_>>(),
             "requests": requests,
             "has": unused.flat_map(|grant| &grant.rules).collect::<Vec<_>>(),
-            "grants": shown,
-            "other_versions_had": had,
+            "grants": shown_grants,
+            "other_versions_had": stale_rules,
         }));
     }
     let mut page = Page::new();
     page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
-    page.indent(2).text("imports: ").text(imports(plugin)).end();
+    page.indent(2).text("imports: ").text(imports_text(plugin)).end();
     for need in needs {
-        page.indent(2).text("needs: ").text(describe(need, &effective)).end();
+        page.indent(2)
+            .text("needs: ")
+            .text(describe_need(need, &effective))
+            .end();
     }
-    requests::write(&mut page, &requests);
-    let has: Vec<_> = shown.iter().flat_map(ShownGrant::lines).collect();
-    for (title, lines) in [("has", &has), ("another version had", &had)] {
+    requests::write_requests(&mut page, &requests);
+    let has: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
+    for (title, lines) in [("has", &has), ("another version had", &stale_rules)] {
         for line in lines {
             page.indent(2).text(title).text(": ").text(line).end();
         }
@@ -95,9 +98,11 @@ pub(super) fn print(
 }
 
 /// Lists the capabilities that the component imports.
-fn imports(plugin: &Plugin) -> String {
-    let declared = plugin.declared().capabilities().iter();
-    let names: Vec<_> = declared.map(|one| format!("{one:?}").to_lowercase()).collect();
+fn imports_text(plugin: &Plugin) -> String {
+    let capabilities = plugin.declared().capabilities().iter();
+    let names: Vec<_> = capabilities
+        .map(|capability| format!("{capability:?}").to_lowercase())
+        .collect();
     if names.is_empty() {
         "nothing".to_owned()
     } else {
@@ -106,7 +111,7 @@ fn imports(plugin: &Plugin) -> String {
 }
 
 /// Describes a requirement of the manifest, and whether it is met.
-fn describe(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
+fn describe_need(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
     let mut text = need.name.clone();
     match need.description.trim() {
         "" => {}

@@ -48,7 +48,7 @@ pub(super) enum EntryForm {
 }
 
 impl Client {
-    /// Returns the form of its entries.
+    /// Returns the form of the entries in its configuration.
     pub(super) fn form(self) -> EntryForm {
         match self {
             Self::Vscode => EntryForm::Typed("servers"),
@@ -60,7 +60,7 @@ impl Client {
         }
     }
 
-    /// Returns the path of its configuration.
+    /// Returns the path of its configuration, relative to the current directory for Claude Code.
     ///
     /// # Errors
     /// If the home directory is unknown.

@@ -18,18 +18,19 @@ pub(super) struct StartCommand {
     pub(super) arguments: Vec<String>,
 }
 
-/// Returns the text of a configuration with the server, in addition to everything that `existing` has.
+/// Returns the text of a configuration with the server, in addition to what `existing` has. An entry of the same name is
+/// replaced.
 ///
 /// # Errors
 /// If the existing text cannot be extended: it is not JSON or TOML, or has another form.
-pub(super) fn merged(existing: &str, form: EntryForm, start: &StartCommand) -> Result<String, String> {
+pub(super) fn with_server(existing: &str, form: EntryForm, start: &StartCommand) -> Result<String, String> {
     match form {
-        EntryForm::Toml => merged_toml(existing, start),
-        EntryForm::Plain(key) => merged_json(existing, key, &start.name, plain(start)),
+        EntryForm::Toml => add_to_toml(existing, start),
+        EntryForm::Plain(key) => add_to_json(existing, key, &start.name, command_entry(start)),
         EntryForm::Typed(key) => {
             let mut entry = Map::from_iter([("type".to_owned(), json!("stdio"))]);
-            entry.extend(plain(start));
-            merged_json(existing, key, &start.name, entry)
+            entry.extend(command_entry(start));
+            add_to_json(existing, key, &start.name, entry)
         }
         EntryForm::OneList => {
             let program = [start.program.clone()].into_iter();
@@ -40,17 +41,17 @@ pub(super) fn merged(existing: &str, form: EntryForm, start: &StartCommand) -> R
                 ("enabled", json!(true)),
             ];
             let entry = entry.into_iter().map(|(key, value)| (key.to_owned(), value));
-            merged_json(existing, "mcp", &start.name, entry.collect())
+            add_to_json(existing, "mcp", &start.name, entry.collect())
         }
     }
 }
 
-fn plain(start: &StartCommand) -> Map<String, Value> {
+fn command_entry(start: &StartCommand) -> Map<String, Value> {
     let entry = [("command", json!(start.program)), ("args", json!(start.arguments))];
     entry.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn merged_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>) -> Result<String, String> {
+fn add_to_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>) -> Result<String, String> {
     let mut root: Value = if existing.trim().is_empty() {
         json!({})
     } else {
@@ -64,7 +65,7 @@ fn merged_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>)
     Ok(format!("{root:#}\n"))
 }
 
-fn merged_toml(existing: &str, start: &StartCommand) -> Result<String, String> {
+fn add_to_toml(existing: &str, start: &StartCommand) -> Result<String, String> {
     let mut document: DocumentMut = existing
         .parse()
         .map_err(|error: toml_edit::TomlError| format!("it is not valid TOML ({})", error.message()))?;
@@ -90,7 +91,7 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(failure(path, "read", &error)),
+        Err(error) => Err(unusable(path, "read", &error)),
     }
 }
 
@@ -99,28 +100,28 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
 /// # Errors
 /// If it cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    // A linked configuration stays linked.
+    // If the path is a symbolic link, its target is replaced, and the link stays.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let written = (|| {
+    let replacement = (|| {
         if let Some(directory) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             fs::create_dir_all(directory)?;
         }
-        let new = temporary_path(&target);
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
-        let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let done = done.and_then(|()| {
+        let temporary = temporary_path(&target);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+        let outcome = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let outcome = outcome.and_then(|()| {
             if let Ok(metadata) = fs::metadata(&target) {
-                fs::set_permissions(&new, metadata.permissions())?;
+                fs::set_permissions(&temporary, metadata.permissions())?;
             }
-            fs::rename(&new, &target)
+            fs::rename(&temporary, &target)
         });
-        if done.is_err() {
+        if outcome.is_err() {
             // The error of the write is the one to report.
-            drop(fs::remove_file(&new));
+            drop(fs::remove_file(&temporary));
         }
-        done
+        outcome
     })();
-    written.map_err(|error| failure(path, "written", &error))
+    replacement.map_err(|error| unusable(path, "written", &error))
 }
 
 /// Returns the path of a temporary file in the same directory.
@@ -129,7 +130,7 @@ fn temporary_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))
 }
 
-fn failure(path: &Path, action: &str, error: &io::Error) -> Error {
+fn unusable(path: &Path, action: &str, error: &io::Error) -> Error {
     let message = format!("the configuration `{}` cannot be {action}: {error}", path.display());
     Error::new(ErrorKind::Io, Phase::Registry, message)
 }
@@ -150,14 +151,14 @@ mod tests {
     #[test]
     fn other_servers_and_settings_stay_as_they_are() {
         let existing = r#"{"theme": "dark", "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "old"}}}"#;
-        let text = merged(existing, EntryForm::Plain("mcpServers"), &start()).unwrap();
+        let text = with_server(existing, EntryForm::Plain("mcpServers"), &start()).unwrap();
         let expected = json!({
             "theme": "dark",
             "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "/bin/toolwit", "args": ["mcp"]}},
         });
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
         let toml = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\"\n";
-        let text = merged(toml, EntryForm::Toml, &start()).unwrap();
+        let text = with_server(toml, EntryForm::Toml, &start()).unwrap();
         assert!(text.starts_with(toml), "{text}");
         assert!(
             text.contains("[mcp_servers.toolwit]\ncommand = \"/bin/toolwit\"\nargs = [\"mcp\"]\n"),
@@ -167,13 +168,13 @@ mod tests {
 
     #[test]
     fn a_new_file_has_the_server_only() {
-        let one_list = merged("", EntryForm::OneList, &start()).unwrap();
+        let one_list = with_server("", EntryForm::OneList, &start()).unwrap();
         let entry = json!({"type": "local", "command": ["/bin/toolwit", "mcp"], "enabled": true});
         assert_eq!(
             serde_json::from_str::<Value>(&one_list).unwrap(),
             json!({"mcp": {"toolwit": entry}})
         );
-        let typed = merged("", EntryForm::Typed("servers"), &start()).unwrap();
+        let typed = with_server("", EntryForm::Typed("servers"), &start()).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&typed).unwrap()["servers"]["toolwit"]["type"],
             "stdio"
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn text_that_cannot_be_extended_is_refused() {
-        let refused = |text: &str, form| merged(text, form, &start()).unwrap_err();
+        let refused = |text: &str, form| with_server(text, form, &start()).unwrap_err();
         assert!(refused("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
         assert!(refused("[]", EntryForm::Plain("mcpServers")).contains("object"));
         assert!(refused("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));

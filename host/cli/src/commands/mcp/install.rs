@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::client::Client;
-use super::client_file::{StartCommand, merged, read, write};
+use super::client_file::{StartCommand, read, with_server, write};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::plugins::PluginFlags;
@@ -47,7 +47,7 @@ impl Install {
     pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let start = self.start_command()?;
         let form = self.client.form();
-        let alone = merged("", form, &start).map_err(|problem| internal(&problem))?;
+        let alone = with_server("", form, &start).map_err(|problem| internal_error(&problem))?;
         if !self.write {
             printer.text(&alone)?;
             if let Ok(path) = self.path()
@@ -62,7 +62,7 @@ impl Install {
             return Ok(Exit::Success);
         }
         let path = self.path()?;
-        let text = merged(&read(&path)?, form, &start).map_err(|problem| {
+        let text = with_server(&read(&path)?, form, &start).map_err(|problem| {
             let message = format!("the configuration `{}` cannot be extended: {problem}", path.display());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("repeat the command without `--write`, and add what it prints by hand")
@@ -100,12 +100,12 @@ impl Install {
                 let message = format!("the plugin directory `{}` cannot be read: {error}", directory.display());
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
             })?;
-            arguments.extend(["--plugins".to_owned(), text(&absolute)?]);
+            arguments.extend(["--plugins".to_owned(), path_text(&absolute)?]);
         }
         arguments.extend(self.options.iter().cloned());
         Ok(StartCommand {
             name: self.name.clone(),
-            program: text(&program)?,
+            program: path_text(&program)?,
             arguments,
         })
     }
@@ -115,7 +115,7 @@ impl Install {
 ///
 /// # Errors
 /// If it is not UTF-8, which the configuration of a client must be.
-fn text(path: &Path) -> Result<String, Error> {
+fn path_text(path: &Path) -> Result<String, Error> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         let message = format!("the path `{}` is not UTF-8", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -131,7 +131,7 @@ fn parse_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn internal(problem: &str) -> Error {
+fn internal_error(problem: &str) -> Error {
     Error::new(
         ErrorKind::Internal,
         Phase::Registry,

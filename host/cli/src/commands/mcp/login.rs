@@ -55,9 +55,9 @@ impl Login {
         let login = async {
             let request = LoginRequest::new(&config, &options).scopes(self.scopes).port(self.port);
             let login = request.begin().await?;
-            show(printer, &config.name, &login);
+            print_request(printer, &config.name, &login);
             if self.open {
-                open(printer, login.url().as_str());
+                open_browser(printer, login.url().as_str());
             }
             login.finish().await
         };
@@ -68,13 +68,13 @@ impl Login {
                 return Err(Error::new(ErrorKind::Cancelled, Phase::Load, message).into());
             }
         };
-        print(printer, &config.name, &report)?;
+        print_report(printer, &config.name, &report)?;
         Ok(Exit::Success)
     }
 }
 
 /// Shows the issuer, the server, the scopes and the address of the login.
-fn show(printer: Printer, server: &str, login: &PendingLogin) {
+fn print_request(printer: Printer, server: &str, login: &PendingLogin) {
     let mut page = Page::new();
     page.text("log in to ").text(login.issuer()).text(" for ").text(server);
     if !login.scopes().is_empty() {
@@ -86,8 +86,8 @@ fn show(printer: Printer, server: &str, login: &PendingLogin) {
     printer.message(&page);
 }
 
-/// Opens the address. It is one argument of a program, and no shell reads it.
-fn open(printer: Printer, url: &str) {
+/// Opens the address in a browser. No shell interprets the address, which is one argument of a program.
+fn open_browser(printer: Printer, url: &str) {
     let (program, arguments) = BROWSER;
     let mut command = tokio::process::Command::new(program);
     command.args(arguments).arg(url);
@@ -97,7 +97,7 @@ fn open(printer: Printer, url: &str) {
     }
 }
 
-fn print(printer: Printer, server: &str, report: &LoginReport) -> Result<(), Failure> {
+fn print_report(printer: Printer, server: &str, report: &LoginReport) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({
             "server": server,

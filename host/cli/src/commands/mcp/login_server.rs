@@ -24,8 +24,8 @@ impl LoginServerFlags {
     /// If no server has this name, or a file cannot be read.
     pub(super) fn find(&self) -> Result<(ServerConfig, ClientOptions), Error> {
         let config = self.mcp.config()?;
-        let found = config.servers().find(|server| server.name == self.name).cloned();
-        let server = found.ok_or_else(|| {
+        let server = config.servers().find(|server| server.name == self.name).cloned();
+        let server = server.ok_or_else(|| {
             let message = format!("the MCP server `{}` is not configured", self.name.escape_debug());
             let names: Vec<_> = config.names().collect();
             let hint = if names.is_empty() {

@@ -101,10 +101,10 @@ impl ReplayTrace {
         };
         let replay = self.start(recording, cancel).await?;
         let flags = self.into_flags(&replay)?;
-        let model = flags.described(replay.model(), cancel).await?;
+        let model = flags.describe_model(replay.model(), cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
-        let ended = conversation.run_replay(&replay, cancel.clone()).await;
+        let outcome = conversation.run_replay(&replay, cancel.clone()).await;
         drop(conversation);
         if cancel.is_cancelled() {
             return Ok(Exit::Interrupted);
@@ -112,8 +112,8 @@ impl ReplayTrace {
         if let Some(path) = &trace {
             write_trace(path, &replay)?;
         }
-        match (is_forked, ended) {
-            (true, Some(ended)) => print_end(ended, &*model, printer),
+        match (is_forked, outcome) {
+            (true, Some(outcome)) => print_end(outcome, &*model, printer),
             _ => ReplayOutcome::of(&replay).print(printer),
         }
     }
@@ -162,7 +162,7 @@ impl ReplayTrace {
             limits: self.limits,
             sessions: self.sessions,
         };
-        RunFlags::replaying(replay, options)
+        RunFlags::for_replay(replay, options)
     }
 }
 

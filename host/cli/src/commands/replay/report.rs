@@ -14,6 +14,7 @@ pub(super) struct ReplayOutcome {
     ok: bool,
     calls: Vec<ReplayedCall>,
     differences: Vec<Difference>,
+    /// The difference after which the replay could not continue.
     divergence: Option<Divergence>,
 }
 
@@ -55,10 +56,10 @@ impl ReplayOutcome {
             page.end();
         }
         for difference in &self.differences {
-            heading(&mut page, difference);
+            write_heading(&mut page, difference);
             let recorded = difference.recorded.as_deref().unwrap_or_default();
             for line in line_diff(recorded, difference.replayed.as_deref().unwrap_or_default()) {
-                print_line(&mut page, &line);
+                write_line(&mut page, &line);
             }
         }
         if let Some(divergence) = &self.divergence {
@@ -73,7 +74,7 @@ impl ReplayOutcome {
                 .text(", the replay ends here")
                 .end();
             for line in diff {
-                print_line(&mut page, line);
+                write_line(&mut page, line);
             }
         }
         match self.differences.len() + usize::from(self.divergence.is_some()) {
@@ -84,12 +85,12 @@ impl ReplayOutcome {
     }
 }
 
-fn print_line(page: &mut Page, line: &str) {
+fn write_line(page: &mut Page, line: &str) {
     let style = if line.starts_with('-') { BAD } else { GOOD };
     page.indent(2).styled(style, line).end();
 }
 
-fn heading(page: &mut Page, difference: &Difference) {
+fn write_heading(page: &mut Page, difference: &Difference) {
     match difference.sequence {
         Some(sequence) => page.text(format_args!("event {sequence}: ")),
         None => page.text("only in the replay: "),

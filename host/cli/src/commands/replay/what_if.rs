@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::trace::read_recording;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::access::{parse_access, parse_target};
+use crate::input::access::{parse_access, parse_http_target};
 use crate::output::page::{BAD, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::agent::{RecordedTraceCall, Recording};
@@ -31,8 +31,9 @@ struct RefusedAccess {
     reason: String,
 }
 
+/// The numbers of traces, calls and accesses that were checked, and the refused accesses.
 #[derive(Serialize)]
-struct WhatIf {
+struct WhatIfReport {
     ok: bool,
     traces: usize,
     calls: usize,
@@ -52,14 +53,14 @@ pub(super) async fn what_if(
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
     }
     let grants = GrantsFile::new(grants).read().map_err(Error::from)?;
-    let mut report = WhatIf {
+    let mut report = WhatIfReport {
         ok: true,
         traces: 0,
         calls: 0,
         accesses: 0,
         refused: Vec::new(),
     };
-    for file in traces(path)? {
+    for file in trace_files(path)? {
         let recording = read_recording(&file, cancel).await?;
         report.add(&file, &recording, &grants)?;
     }
@@ -72,7 +73,7 @@ pub(super) async fn what_if(
 }
 
 /// Returns the trace, or the traces of a folder in the order of their names.
-fn traces(path: &Path) -> Result<Vec<PathBuf>, Error> {
+fn trace_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -80,23 +81,24 @@ fn traces(path: &Path) -> Result<Vec<PathBuf>, Error> {
         let message = format!("the folder `{}` cannot be read: {error}", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     };
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
         let file = entry.map_err(unreadable)?.path();
         if file.extension().is_some_and(|extension| extension == "jsonl") {
-            found.push(file);
+            files.push(file);
         }
     }
-    if found.is_empty() || found.len() > TRACES_MAX {
-        let message = format!("the folder `{}` has {} traces (`*.jsonl`)", path.display(), found.len());
+    if files.is_empty() || files.len() > TRACES_MAX {
+        let message = format!("the folder `{}` has {} traces (`*.jsonl`)", path.display(), files.len());
         let hint = format!("pass a trace, or a folder with 1 to {TRACES_MAX} of them");
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint));
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
-impl WhatIf {
+impl WhatIfReport {
+    /// Checks the accesses of one trace.
     fn add(&mut self, file: &Path, recording: &Recording, grants: &Grants) -> Result<(), Error> {
         self.traces += 1;
         for call in recording.calls() {
@@ -139,12 +141,12 @@ impl WhatIf {
     }
 }
 
-/// Returns why the grants would refuse a recorded access; `None` if they would allow it.
+/// Returns why the grants would refuse a recorded access, or `None` if they would allow it.
 fn refusal(call: &RecordedTraceCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
     let code = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
     // The host allowed the recorded access, so the component declares its capability.
     let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), code);
-    let target = parse_target(access)?;
+    let target = parse_http_target(access)?;
     Ok(match decide(&rights, &parse_access(access, target.as_ref())) {
         Decision::Allowed { .. } => None,
         Decision::Denied(denial) => Some(denial.to_string()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunProgress;
-use crate::approval::{AnswerFile, GivenAnswers, LaterAnswers, TerminalApprover, pending_question};
+use crate::approval::{AnswerFile, LaterAnswers, PreparedAnswers, TerminalApprover, pending_question};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
 use crate::input::sessions::SessionFlags;
@@ -22,18 +22,18 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
     later.map(|later| later.clone() as _)
 }
 
-/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `wait`. Announces
+/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `answer_timeout`. Announces
 /// each question if the process waits for its answer.
 pub(crate) fn later_answers(
-    wait: Option<Span>,
+    answer_timeout: Option<Span>,
     session: &SessionId,
     sessions: &SessionFlags,
     progress: &Arc<RunProgress>,
 ) -> Option<Arc<LaterAnswers>> {
-    let Span(wait) = wait.filter(|_| !can_ask())?;
+    let Span(answer_timeout) = answer_timeout.filter(|_| !can_ask())?;
     let (session, sessions, progress) = (session.clone(), sessions.clone(), progress.clone());
     let announce = move |question: &RecordedApprovalRequest| {
-        if wait.is_zero() {
+        if answer_timeout.is_zero() {
             return;
         }
         let command = SuggestedCommand::new("approve").operand(session.as_str());
@@ -43,11 +43,12 @@ pub(crate) fn later_answers(
             format_args!("`{command}` allows it, `toolwit deny` does not"),
         );
     };
-    Some(Arc::new(LaterAnswers::new(wait, announce)))
+    Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
 }
 
-/// Waits until a run has only open questions, suspends it for a later process, and returns the questions.
-pub(crate) async fn left_to_later(
+/// Waits until only questions of a run are open, suspends the run for a later process, and returns the questions. Without an
+/// approver for later answers or a suspension, waits forever.
+pub(crate) async fn suspend_for_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
@@ -60,7 +61,7 @@ pub(crate) async fn left_to_later(
 }
 
 /// Prints the questions about calls that wait, and returns the error of a run that waits for them.
-pub(crate) fn waiting(
+pub(crate) fn report_waiting_calls(
     session: &SessionId,
     questions: &[RecordedApprovalRequest],
     sessions: &SessionFlags,
@@ -89,14 +90,14 @@ pub(crate) fn waiting(
 pub(super) fn approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,
-    answers: Option<GivenAnswers>,
+    answers: Option<PreparedAnswers>,
 ) -> Approvals {
     let memory = match data_path("approvals.json") {
         Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
         None => ApprovalMemory::new(),
     };
     let approvals = Approvals::new(policy).with_memory(memory);
-    approvals.with_approver(answers.unwrap_or_else(|| GivenAnswers::new(approver(progress, None))))
+    approvals.with_approver(answers.unwrap_or_else(|| PreparedAnswers::new(approver(progress, None))))
 }
 
 /// Returns the approvals of a replay with a fork: before the fork the recorded decisions apply, after it a person at

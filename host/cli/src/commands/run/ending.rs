@@ -1,4 +1,4 @@
-//! The output at the end of a run: its answer, or its error.
+//! The output at the end of a run: the answer, or the error.
 
 use serde::Serialize;
 
@@ -11,28 +11,29 @@ use toolwit::Error;
 use toolwit::agent::{RunError, RunFailure, RunOutcome, SessionId};
 use toolwit::model::ChatModel;
 
-/// Prints the end of a run.
+/// Prints the answer of a run, or its error.
 pub(crate) fn print_end(
-    ended: Result<RunOutcome, RunError>,
+    outcome: Result<RunOutcome, RunError>,
     model: &dyn ChatModel,
     printer: Printer,
 ) -> Result<Exit, Failure> {
-    match ended {
+    match outcome {
         Ok(outcome) => print_outcome(&outcome, model, printer),
         Err(error) => print_failure(&error, printer),
     }
 }
 
-/// Prints the end of a run of a session. After a cancelled run, prints the command that continues the conversation.
+/// Prints the answer or the error of a run whose session is stored. After a cancelled run, prints the command that continues
+/// the conversation.
 pub(crate) fn print_stored_end(
-    ended: Result<RunOutcome, RunError>,
+    outcome: Result<RunOutcome, RunError>,
     session: &SessionId,
     sessions: &SessionFlags,
     model: &dyn ChatModel,
     printer: Printer,
 ) -> Result<Exit, Failure> {
-    let is_cancelled = matches!(&ended, Err(error) if matches!(error.failure, RunFailure::Cancelled));
-    let exit = print_end(ended, model, printer)?;
+    let is_cancelled = matches!(&outcome, Err(error) if matches!(error.failure, RunFailure::Cancelled));
+    let exit = print_end(outcome, model, printer)?;
     if is_cancelled {
         let command = next_run(session, sessions);
         printer.hint(format_args!("continue the conversation with `{command}`"));
@@ -72,19 +73,19 @@ fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
 }
 
 /// Prints the error of a run, after its partial answer if there is one.
-pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
-    if printer.format() == Format::Human && ended.outcome.answer.is_some() {
-        print_answer(&ended.outcome, printer)?;
+pub(crate) fn print_failure(error: &RunError, printer: Printer) -> Result<Exit, Failure> {
+    if printer.format() == Format::Human && error.outcome.answer.is_some() {
+        print_answer(&error.outcome, printer)?;
     }
-    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
-    Ok(match ended.failure {
+    let exit = print_error_with_outcome(&error.report(), &error.outcome, printer)?;
+    Ok(match error.failure {
         // The model, not the user, called an unknown tool.
         RunFailure::UnknownTools { .. } => Exit::Failed,
         _ => exit,
     })
 }
 
-/// Prints an error. The JSON document also has the outcome that the run reached.
+/// Prints an error. The JSON document also has the outcome that the run reached. Returns the exit code of the error.
 pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
     match printer.format() {
         Format::Json => printer.document(&FailedRun {

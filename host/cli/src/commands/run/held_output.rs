@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of prints that wait. Further ones are printed at once: a question can be open for hours.
+/// Maximum number of prints that wait. Further ones are printed at once, because a question can be open for hours.
 const PRINTS_MAX: usize = 1000;
 
 type Print = Box<dyn FnOnce() + Send>;
@@ -11,20 +11,21 @@ type Print = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(super) struct HeldOutput {
     /// `None` while no question is open.
-    held: Mutex<Option<Vec<Print>>>,
+    prints: Mutex<Option<Vec<Print>>>,
 }
 
 impl HeldOutput {
     /// Holds the prints from now on.
     pub(super) fn hold(&self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.get_or_insert_default();
+        let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
+        prints.get_or_insert_default();
     }
 
-    /// Returns the print if it is due: no question is open, or too many prints are held. Otherwise holds the print.
-    pub(super) fn due(&self, print: impl FnOnce() + Send + 'static) -> Option<Print> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *held {
+    /// Holds a print while a question is open. Returns the print if it can run now: no question is open, or too many prints
+    /// are held.
+    pub(super) fn hold_while_open(&self, print: impl FnOnce() + Send + 'static) -> Option<Print> {
+        let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *prints {
             Some(held) if held.len() < PRINTS_MAX => {
                 held.push(Box::new(print));
                 None
@@ -33,10 +34,10 @@ impl HeldOutput {
         }
     }
 
-    /// Returns the held prints, in order.
+    /// Returns the held prints, in order, and holds no further ones.
     pub(super) fn release(&self) -> Vec<Print> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.take().unwrap_or_default()
+        let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
+        prints.take().unwrap_or_default()
     }
 }
 
@@ -54,14 +55,14 @@ mod tests {
             let printed = printed.clone();
             move || printed.lock().unwrap().push(number)
         };
-        assert!(output.due(print(0)).is_some(), "no question is open");
+        assert!(output.hold_while_open(print(0)).is_some(), "no question is open");
         output.hold();
         for number in 0..PRINTS_MAX {
-            assert!(output.due(print(number)).is_none());
+            assert!(output.hold_while_open(print(number)).is_none());
         }
-        assert!(output.due(print(PRINTS_MAX)).is_some(), "they are limited");
+        assert!(output.hold_while_open(print(PRINTS_MAX)).is_some(), "they are limited");
         output.release().into_iter().for_each(|print| print());
         assert!(printed.lock().unwrap().iter().copied().eq(0..PRINTS_MAX));
-        assert!(output.due(print(0)).is_some() && output.release().is_empty());
+        assert!(output.hold_while_open(print(0)).is_some() && output.release().is_empty());
     }
 }

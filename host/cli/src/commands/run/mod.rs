@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, LaterAnswers};
+use crate::approval::{LaterAnswers, PreparedAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -38,7 +38,7 @@ use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuild
 use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{approvals, forked_approvals};
-pub(crate) use approvals::{approver, later_answers, left_to_later, waiting};
+pub(crate) use approvals::{approver, later_answers, report_waiting_calls, suspend_for_later};
 use recording::start_trace;
 
 pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
@@ -94,32 +94,32 @@ pub(crate) struct RunFlags {
     /// The replay that runs instead of a new conversation.
     #[clap(skip)]
     replay: Option<StartedReplay>,
-    /// Whether calls of the replay run as in a new conversation from an event on.
+    /// Whether the replay has a fork: an event after which calls run as in a new conversation.
     #[clap(skip)]
     is_forked: bool,
-    /// The approver of calls, in place of a person at the terminal.
+    /// The approver of calls. By default, a person at the terminal.
     #[clap(skip)]
-    answers: Option<GivenAnswers>,
-    /// Observes the run that leaves questions to a later process.
+    answers: Option<PreparedAnswers>,
+    /// Observes the run, to find out when only questions for a later process are open.
     #[clap(skip)]
     later: Option<Arc<LaterAnswers>>,
 }
 
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let stored = match self.session {
+        let stored_session = match self.session {
             Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
-        let opened = match &stored {
-            Some((store, session)) => open(store, session).await?,
+        let existing_journal = match &stored_session {
+            Some((store, session)) => open_session(store, session).await?,
             None => None,
         };
         let flags = self
             .flags
-            .asking_later(self.ask_later)
-            .continuing(opened.as_ref(), printer)?;
-        // Checked before a session is created.
+            .with_ask_later(self.ask_later)
+            .with_session_options(existing_journal.as_ref(), printer)?;
+        // Before a session is created, so that a wrong model leaves no empty session.
         let model = flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
@@ -129,21 +129,21 @@ impl Run {
             Some(file) => Some(read_answer_schema(file, cancel).await?),
             None => None,
         };
-        let journal = match &stored {
-            Some((store, session)) => Some(opened_or_created(opened, store, session).await?),
+        let journal = match &stored_session {
+            Some((store, session)) => Some(create_if_missing(existing_journal, store, session).await?),
             None => None,
         };
-        let session = stored.map(|(_, session)| session);
+        let session = stored_session.map(|(_, session)| session);
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let later = session
             .as_ref()
             .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
-        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
         let sessions = flags.sessions.clone();
         let flags = flags.with_approvers(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&session, conversation.interrupted_run()) {
-            return Err(interrupted(session, &sessions).into());
+            return Err(interrupted_run_error(session, &sessions).into());
         }
         let suspension = conversation.suspension();
         let turn = conversation.turn(prompt).cancel(cancel.clone());
@@ -153,17 +153,20 @@ impl Run {
                 None => turn.run().await,
             }
         };
-        let ended = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            ended = run => Ok(ended),
-            questions = left_to_later(later.as_deref(), suspension) => Err(questions?),
+            outcome = run => Ok(outcome),
+            questions = suspend_for_later(later.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        match (ended, &session) {
-            (Ok(ended), Some(session)) => print_stored_end(ended, session, &sessions, &*model, printer),
-            (Ok(ended), None) => print_end(ended, &*model, printer),
-            (Err(questions), Some(session)) => Err(waiting(session, &questions, &sessions, printer).into()),
+        match (outcome, &session) {
+            (Ok(outcome), Some(session)) => print_stored_end(outcome, session, &sessions, &*model, printer),
+            (Ok(outcome), None) => print_end(outcome, &*model, printer),
+            (Err(questions), Some(session)) => {
+                Err(report_waiting_calls(session, &questions, &sessions, printer).into())
+            }
+            // Only the run of a session can leave questions to a later process.
             (Err(_), None) => Ok(Exit::Stopped),
         }
     }
@@ -177,27 +180,27 @@ fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
 }
 
 /// Opens the session, if it exists.
-pub(crate) async fn open(store: &SqliteJournalStore, session: &SessionId) -> Result<Option<Journal>, Error> {
+pub(crate) async fn open_session(store: &SqliteJournalStore, session: &SessionId) -> Result<Option<Journal>, Error> {
     match Journal::open(store, session).await {
         Err(JournalError::Missing(_)) => Ok(None),
         opened => Ok(Some(opened?)),
     }
 }
 
-/// Returns the journal of the opened session, or of one that is created.
-pub(crate) async fn opened_or_created(
-    opened: Option<Journal>,
+/// Returns the journal of a session that was opened, or creates the session.
+pub(crate) async fn create_if_missing(
+    existing_journal: Option<Journal>,
     store: &SqliteJournalStore,
     session: &SessionId,
 ) -> Result<Journal, Error> {
-    match opened {
+    match existing_journal {
         Some(journal) => Ok(journal),
         None => Ok(Journal::create(store, session).await?),
     }
 }
 
 /// Returns the error for a session whose last run did not end.
-fn interrupted(session: &SessionId, sessions: &SessionFlags) -> Error {
+fn interrupted_run_error(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
     let command = sessions.suggest(SuggestedCommand::new("resume").operand(session.as_str()));
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -206,29 +209,29 @@ fn interrupted(session: &SessionId, sessions: &SessionFlags) -> Error {
 
 impl RunFlags {
     /// Sets the time for which a call waits for its approval. `None` means that calls do not wait.
-    pub(crate) fn asking_later(mut self, wait: Option<Span>) -> Self {
+    pub(crate) fn with_ask_later(mut self, wait: Option<Span>) -> Self {
         self.options.ask_later = wait;
         self
     }
 
-    /// Uses the options of the session where none are given.
+    /// Adds the options of the session's previous run, for each option that is not set.
     ///
     /// # Errors
-    /// As [`stored_options::restored`].
-    pub(crate) fn continuing(mut self, session: Option<&Journal>, printer: Printer) -> Result<Self, Error> {
+    /// As [`stored_options::restore`].
+    pub(crate) fn with_session_options(mut self, session: Option<&Journal>, printer: Printer) -> Result<Self, Error> {
         if let Some(journal) = session {
-            self.options = stored_options::restored(self.options, journal, printer)?;
+            self.options = stored_options::restore(self.options, journal, printer)?;
         }
         Ok(self)
     }
 
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        self.described(self.plain_model().await?, cancel).await
+        self.describe_model(self.connect_undescribed().await?, cancel).await
     }
 
-    /// Sets the approver of calls.
-    pub(crate) fn with_approvers(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
+    /// Sets the approver of calls. `later` is the approver to which it leaves questions for another process, if any.
+    pub(crate) fn with_approvers(mut self, answers: PreparedAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
         self.answers = Some(answers);
         self.later = later;
         self
@@ -236,19 +239,19 @@ impl RunFlags {
 
     /// Returns whether the options allow every call without a question.
     pub(crate) fn asks_nothing(&self) -> bool {
-        self.options.approvals.is_never()
+        self.options.approvals.allows_every_call()
     }
 
     /// Adds the price and the size of the context to a model, if they are known.
-    pub(crate) async fn described(
+    pub(crate) async fn describe_model(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.options.budget.described(model, cancel).await?)
+        Ok(self.options.budget.describe_model(model, cancel).await?)
     }
 
-    /// Builds the conversation, which prints its events.
+    /// Builds the conversation, which prints its events through `progress`.
     pub(crate) async fn conversation(
         self,
         model: &Arc<dyn ChatModel>,
@@ -288,7 +291,7 @@ impl RunFlags {
         if let Some(system) = self.options.system {
             builder = builder.system(system);
         }
-        // A trace needs all events that a journal gets.
+        // A trace needs the events that only a conversation with a journal emits.
         let journal = journal.or_else(|| self.trace.is_some().then(Journal::unstored));
         if let Some(path) = &self.trace {
             builder = builder.observer(start_trace(path, model.name(), settings, journal.as_ref())?);
@@ -313,21 +316,22 @@ impl RunFlags {
 
     /// Builds the host of the conversation.
     async fn host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
-        let host = self.options.plugins.intercepted(
+        let host = self.options.plugins.builder_with_interceptors(
             &self.options.limits,
             &self.options.authority,
             servers,
             &self.options.interceptors,
         )?;
         let host = with_word_vectors(host);
-        let host = self.sessions.files().into_iter().fold(host, ToolwitBuilder::protect);
+        let protected_paths = self.sessions.protected_paths().into_iter();
+        let host = protected_paths.fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.options.groups.clone(), &self.options.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
-        let frozen = self
+        let frozen_seconds = self
             .replay
             .as_ref()
             .map(|replay| replay.recording().started_at_ms() / 1000);
-        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
+        let host = frozen_seconds.into_iter().fold(host, ToolwitBuilder::frozen_at);
         let host = host.exposure(self.exposure()).build().await?;
         self.check_interceptors(&host)?;
         Ok(host)
@@ -341,7 +345,8 @@ impl RunFlags {
         }
     }
 
-    async fn plain_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
+    /// Connects to the model, without the price and the size of the context from the model table.
+    async fn connect_undescribed(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = self.options.model() else {
             let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
@@ -377,10 +382,10 @@ async fn connect_required(
     }
 }
 
-/// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
-fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
-    if given.is_some() || roles.is_empty() {
-        return Ok(given);
+/// Returns the file with the tool groups: `path` or, if there are roles, the project file of the current directory.
+fn groups_file(path: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
+    if path.is_some() || roles.is_empty() {
+        return Ok(path);
     }
     let default = PathBuf::from(Project::FILE_NAME);
     if default.is_file() {

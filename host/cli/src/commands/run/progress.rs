@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::held_output::HeldOutput;
 use crate::approval::Screen;
-use crate::output::answer_stream::{AnswerStream, Piece};
+use crate::output::answer_stream::{AnswerStream, TextKind};
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
@@ -24,10 +24,10 @@ pub(crate) struct RunProgress {
     model: String,
     spinner: Spinner,
     /// The prints of other calls while a question is open.
-    held: HeldOutput,
+    held_output: HeldOutput,
     /// The last words of the current response.
     preview: Mutex<StreamPreview>,
-    /// Prints the text of the model as it arrives, instead of a preview.
+    /// Prints the text of the model as it arrives. `None` if only a preview is shown.
     stream: Option<Mutex<AnswerStream>>,
 }
 
@@ -39,19 +39,19 @@ impl OutputSink for RunProgress {
     fn communicate(&self, text: &str) {
         self.close_stream();
         let mut page = Page::new();
-        conversation::message(&mut page, text);
-        self.show(move |printer| printer.message(&page));
+        conversation::write_message(&mut page, text);
+        self.print_after_question(move |printer| printer.message(&page));
     }
 
     fn words(&self, text: &str, origin: &Origin) {
-        if !self.print_piece(Piece::Answer, text, origin) {
-            self.show_piece(&self.model, text);
+        if !self.print_piece(TextKind::Answer, text, origin) {
+            self.show_preview(&self.model, text);
         }
     }
 
     fn reasoning(&self, text: &str, origin: &Origin) {
-        if !self.print_piece(Piece::Reasoning, text, origin) {
-            self.show_piece("thinking", text);
+        if !self.print_piece(TextKind::Reasoning, text, origin) {
+            self.show_preview("thinking", text);
         }
     }
 
@@ -65,10 +65,10 @@ impl OutputSink for RunProgress {
 impl Screen for RunProgress {
     fn set_paused(&self, is_paused: bool) {
         if is_paused {
-            self.held.hold();
+            self.held_output.hold();
         } else {
-            let held = self.held.release();
-            held.into_iter().for_each(|print| self.spinner.suspend(print));
+            let prints = self.held_output.release();
+            prints.into_iter().for_each(|print| self.spinner.suspend(print));
         }
         self.spinner.set_paused(is_paused);
     }
@@ -81,13 +81,13 @@ impl RunProgress {
             printer,
             model: model.to_owned(),
             spinner: Spinner::new(printer, "starting"),
-            held: HeldOutput::default(),
+            held_output: HeldOutput::default(),
             preview: Mutex::default(),
             stream: None,
         }
     }
 
-    /// Creates the display of a session, which prints the text of the model as it arrives.
+    /// Creates the display of a chat, which prints the text of the model as it arrives.
     pub(crate) fn streaming(printer: Printer, model: &str) -> Self {
         let mut progress = Self::new(printer, model);
         progress.stream = Some(Mutex::new(AnswerStream::new(printer)));
@@ -102,7 +102,7 @@ impl RunProgress {
 
     /// Prints a part of the streamed text. Returns `false` if there is no stream, or if the text is that of a nested
     /// agent.
-    fn print_piece(&self, kind: Piece, piece: &str, origin: &Origin) -> bool {
+    fn print_piece(&self, kind: TextKind, piece: &str, origin: &Origin) -> bool {
         match &self.stream {
             Some(stream) if origin.parent_call.is_none() => {
                 // The spinner would be drawn over the text.
@@ -121,7 +121,7 @@ impl RunProgress {
     }
 
     /// Shows the last words of a streamed text. The complete answer is printed when the run ends.
-    fn show_piece(&self, label: &str, piece: &str) {
+    fn show_preview(&self, label: &str, piece: &str) {
         if self.spinner.is_visible() {
             let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
             self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
@@ -129,9 +129,9 @@ impl RunProgress {
     }
 
     /// Prints now or, if a question is open, after the answer.
-    fn show(&self, print: impl FnOnce(Printer) + Send + 'static) {
+    fn print_after_question(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
-        if let Some(print) = self.held.due(move || print(printer)) {
+        if let Some(print) = self.held_output.hold_while_open(move || print(printer)) {
             self.spinner.suspend(print);
         }
     }
@@ -139,16 +139,16 @@ impl RunProgress {
     /// Prints an event.
     pub(crate) fn print(&self, event: &Event) {
         self.close_stream();
-        self.print_details(event);
+        self.update_display(event);
         let mut page = Page::new();
         match event {
             // The text has been printed as it arrived.
             Event::ModelAnswered { tool_calls, .. } if self.stream.is_some() => {
-                conversation::calls(&mut page, tool_calls);
+                conversation::write_calls(&mut page, tool_calls);
             }
-            _ => conversation::event(&mut page, event),
+            _ => conversation::write_event(&mut page, event),
         }
-        self.show(move |printer| printer.message(&page));
+        self.print_after_question(move |printer| printer.message(&page));
     }
 
     /// Prints a question that another process can answer.
@@ -167,7 +167,7 @@ impl RunProgress {
             (ApprovalDecision::Unanswered, _) => {
                 let reason = reason.unwrap_or("it needs an approval");
                 let warning = format!("`{}` did not run: {reason}", decided.tool);
-                self.show(move |printer| {
+                self.print_after_question(move |printer| {
                     printer.warn(warning);
                     printer.hint(UNANSWERED_HINT);
                 });
@@ -175,14 +175,15 @@ impl RunProgress {
             (ApprovalDecision::Cancelled, _) => {}
             (_, ApprovalBasis::Stored) => {
                 let mut page = Page::new();
-                conversation::stored_answer(&mut page, reason);
-                self.show(move |printer| printer.message(&page));
+                conversation::write_stored_answer(&mut page, reason);
+                self.print_after_question(move |printer| printer.message(&page));
             }
             _ => {}
         }
     }
 
-    fn print_details(&self, event: &Event) {
+    /// Updates the spinner, and prints what only verbose output or a warning shows.
+    fn update_display(&self, event: &Event) {
         match event {
             Event::IterationStarted { .. } => {
                 self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -192,13 +193,13 @@ impl RunProgress {
             Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
             Event::NestedCallFinished { .. } => {
                 let mut page = Page::new();
-                conversation::nested(&mut page, event);
-                self.show(move |printer| printer.detail(&page));
+                conversation::write_nested_call(&mut page, event);
+                self.print_after_question(move |printer| printer.detail(&page));
             }
             Event::ApprovalDecided(decided) => self.print_decision(decided),
             Event::AccessDenied { denied, .. } => {
                 let denied = denied.clone();
-                self.show(move |printer| printer.denied(&denied));
+                self.print_after_question(move |printer| printer.print_denied(&denied));
             }
             Event::Finished {
                 iterations,
@@ -217,11 +218,11 @@ impl RunProgress {
                     0 => String::new(),
                     injected => format!(", {injected} tokens of injected tools"),
                 };
-                let cost = format!(
+                let summary = format!(
                     "{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}{injected}, {wall_ms} ms"
                 );
-                page.styled(FAINT, cost).end();
-                self.show(move |printer| printer.detail(&page));
+                page.styled(FAINT, summary).end();
+                self.print_after_question(move |printer| printer.detail(&page));
             }
             _ => {}
         }

@@ -39,11 +39,11 @@ pub(super) fn start_trace(
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })?;
     let trace = Trace::new(BufWriter::new(file));
-    let started = Event::TraceStarted {
+    let event = Event::TraceStarted {
         model: model.to_owned(),
         settings,
     };
-    trace.observe(&started, &Origin::default());
+    trace.observe(&event, &Origin::default());
     trace.write_earlier(journal.map(Journal::earlier_entries).unwrap_or_default());
     Ok(trace)
 }
@@ -65,8 +65,8 @@ impl RunFlags {
     /// Returns the options that a replay needs, each with its values. `limits` are those of the run.
     pub(super) fn settings(&self, host: &Toolwit, limits: &LoopLimits) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        let one = |value: Option<String>| value.into_iter().collect();
-        let grants = self.options.authority.grants.existing().ok().flatten();
+        let single = |value: Option<String>| value.into_iter().collect();
+        let grants = self.options.authority.grants.applied_path().ok().flatten();
         let grants = grants.as_deref().map(absolute).transpose()?;
         let plugins = self.options.plugins.directories().unwrap_or_default();
         let plugins = plugins
@@ -80,38 +80,38 @@ impl RunFlags {
         let digests = interceptors
             .iter()
             .map(|setting| interceptor_digest(host, &setting.plugin));
-        let (cost, table) = self.options.budget.recorded();
+        let (cost, model_table) = self.options.budget.trace_settings();
         let settings: [(&str, Vec<String>); 16] = [
             (
                 "options",
-                one(options.and_then(|options| serde_json::to_string(&options).ok())),
+                single(options.and_then(|options| serde_json::to_string(&options).ok())),
             ),
             ("plugins", paths(plugins)),
             ("grants", paths(grants.into_iter().collect())),
-            ("access-code", one(access)),
+            ("access-code", single(access)),
             ("mcp", paths(self.options.mcp.files().to_vec())),
             ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
             ("interceptor-digest", digests.collect()),
-            ("system", one(self.options.system.clone())),
+            ("system", single(self.options.system.clone())),
             ("role", self.options.roles.clone()),
             ("groups", paths(self.options.groups.iter().cloned().collect())),
-            ("exposure", one(name(self.options.exposure))),
-            ("delivery", one(name(self.options.delivery))),
-            ("tool-calls", one(self.options.model_options.tool_calls_name())),
+            ("exposure", single(value_name(self.options.exposure))),
+            ("delivery", single(value_name(self.options.delivery))),
+            ("tool-calls", single(self.options.model_options.tool_calls_name())),
             (
                 "budget-tools",
-                one(self.options.budget.budget_tools.then(|| "true".to_owned())),
+                single(self.options.budget.budget_tools.then(|| "true".to_owned())),
             ),
-            ("cost", one(cost)),
-            ("model-table", paths(table.into_iter().cloned().collect())),
+            ("cost", single(cost)),
+            ("model-table", paths(model_table.into_iter().cloned().collect())),
         ];
-        let set = settings.into_iter().filter(|(_, values)| !values.is_empty());
-        let mut settings: BTreeMap<_, _> = set.map(|(name, values)| (name.to_owned(), values)).collect();
-        settings.insert("limits".to_owned(), one(serde_json::to_string(limits).ok()));
+        let non_empty = settings.into_iter().filter(|(_, values)| !values.is_empty());
+        let mut settings: BTreeMap<_, _> = non_empty.map(|(name, values)| (name.to_owned(), values)).collect();
+        settings.insert("limits".to_owned(), single(serde_json::to_string(limits).ok()));
         Ok(settings)
     }
 
-    /// Returns the options of the model in the trace that is replayed.
+    /// Returns the options of the model in the trace that is replayed, if there is one.
     pub(super) fn recorded_options(&self) -> Option<ChatOptions> {
         let replay = self.replay.as_ref()?;
         serde_json::from_str(replay.recording().setting("options").first()?).ok()
@@ -120,15 +120,15 @@ impl RunFlags {
     /// Returns the limits of the run. Options take precedence over the limits of the replayed trace or, without a
     /// replay, of the project.
     pub(crate) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
-        let recorded = self
+        let recorded_limits = self
             .replay
             .as_ref()
             .and_then(|replay| replay.recording().setting("limits").first());
-        let limits = match recorded {
+        let limits = match recorded_limits {
             Some(text) => self
                 .options
                 .run_limits
-                .over(serde_json::from_str(text).map_err(|error| {
+                .override_limits(serde_json::from_str(text).map_err(|error| {
                     let message = format!("the trace has limits that this version does not know: {error}");
                     Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 })?),
@@ -140,8 +140,8 @@ impl RunFlags {
     /// Checks that the interceptors are the components that the replayed trace recorded.
     pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
         let Some(replay) = &self.replay else { return Ok(()) };
-        let recorded = replay.recording().setting("interceptor-digest");
-        check_digests(&self.options.interceptors.all()?, recorded, |plugin| {
+        let recorded_digests = replay.recording().setting("interceptor-digest");
+        check_digests(&self.options.interceptors.all()?, recorded_digests, |plugin| {
             interceptor_digest(host, plugin)
         })
     }
@@ -150,7 +150,7 @@ impl RunFlags {
     ///
     /// # Errors
     /// If the trace has MCP servers or grants that an option must name, or has a setting that is not valid.
-    pub(crate) fn replaying(replay: &StartedReplay, options: ReplayOptions) -> Result<Self, Error> {
+    pub(crate) fn for_replay(replay: &StartedReplay, options: ReplayOptions) -> Result<Self, Error> {
         let recording = replay.recording();
         let first = |name: &str| recording.setting(name).first();
         if let (Some(file), false) = (first("mcp"), options.mcp.is_set()) {
@@ -161,7 +161,7 @@ impl RunFlags {
         }
         let (sessions, is_forked) = (options.sessions, options.is_forked);
         let mut authority = options.authority;
-        if let Some(file) = first("grants").filter(|_| authority.grants.named().is_none()) {
+        if let Some(file) = first("grants").filter(|_| authority.grants.named_file().is_none()) {
             authority.grants = recorded_grants(recording, file, authority.grants)?;
         }
         let mut options = RunOptions {
@@ -170,12 +170,12 @@ impl RunFlags {
             delivery: recorded_value(recording, "delivery"),
             roles: recording.setting("role").to_vec(),
             groups: first("groups").map(PathBuf::from),
-            plugins: options.plugins.with_recorded(recording.setting("plugins")),
+            plugins: options.plugins.with_trace_defaults(recording.setting("plugins")),
             mcp: options.mcp,
             authority,
-            interceptors: InterceptorFlags::recorded(recording.setting("interceptor"))?,
+            interceptors: InterceptorFlags::from_trace(recording.setting("interceptor"))?,
             approvals: options.approvals,
-            budget: BudgetFlags::default().with_recorded(first("cost"), first("model-table")),
+            budget: BudgetFlags::default().with_trace_defaults(first("cost"), first("model-table")),
             run_limits: options.run_limits,
             limits: options.limits,
             ..RunOptions::default()
@@ -208,7 +208,7 @@ impl RunFlags {
 /// plugins.
 fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
     let plugins: Vec<_> = plugins.iter().map(|path| path.to_string_lossy()).collect();
-    Some(UserKey::find()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
+    Some(UserKey::load()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
 }
 
 fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
@@ -220,17 +220,19 @@ fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
 }
 
 /// Returns flags with the grants file of a trace, if this user recorded the trace, or if this file applies anyway.
+///
+/// # Errors
+/// If neither is the case, because the trace of another user must not give plugins access.
 fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Result<GrantFlags, Error> {
-    if grants.existing()?.as_deref() == Some(Path::new(file)) {
+    if grants.applied_path()?.as_deref() == Some(Path::new(file)) {
         return Ok(grants);
     }
     let text = access_text(file, recording.setting("plugins"));
-    if let (Some(key), Some(code)) = (UserKey::find(), recording.setting("access-code").first())
+    if let (Some(key), Some(code)) = (UserKey::load(), recording.setting("access-code").first())
         && key.verifies(&text, code)
     {
         return Ok(grants.with_recorded(file));
     }
-    // A trace of another user must not give plugins access.
     let message = format!(
         "the run had the grants of `{}`, and this user did not record the trace on this machine",
         file.escape_debug()
@@ -239,19 +241,19 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
         .with_suggestion("pass the grants that apply with `--grants FILE`"))
 }
 
-/// Checks that interceptors have the recorded digests, which are in the same order.
+/// Checks that interceptors have the recorded digests. Both are in the same order.
 fn check_digests(
     interceptors: &[InterceptorSettings],
-    recorded: &[String],
+    recorded_digests: &[String],
     digest: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
     for (index, setting) in interceptors.iter().enumerate() {
         let (plugin, digest) = (&setting.plugin, digest(&setting.plugin));
-        let recorded = recorded.get(index).map_or("", String::as_str);
-        if digest != *recorded {
+        let recorded_digest = recorded_digests.get(index).map_or("", String::as_str);
+        if digest != *recorded_digest {
             let message = format!(
                 "the interceptor `{plugin}` is not the component of the trace: its digest is `{digest}`, not `{}`",
-                recorded.escape_debug()
+                recorded_digest.escape_debug()
             );
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("add the recorded version to a directory, and pass it with `--plugins DIR`"));
@@ -260,13 +262,13 @@ fn check_digests(
     Ok(())
 }
 
-/// Returns the value of an option in a trace.
+/// Returns the value of an option in a trace, or `None` if it is missing or this version does not have it.
 pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) -> Option<V> {
     V::from_str(recording.setting(name).first()?, false).ok()
 }
 
-/// Returns the name of the value of an option.
-fn name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
+/// Returns the value of an option as it is written on the command line.
+fn value_name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
     Some(flag?.to_possible_value()?.get_name().to_owned())
 }
 

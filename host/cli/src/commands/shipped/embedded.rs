@@ -6,22 +6,24 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-/// The plugins and the SDK that they use: paths in the repository, and texts. The build script generates the list.
+/// The source files of the plugins and of the SDK that they use: path in the repository, and text. The build script generates
+/// the list.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped_files.rs"));
 
 /// The manifest of the repository's workspace, from which the plugins inherit.
 const WORKSPACE: &str = include_str!("../../../../../Cargo.toml");
 
-/// Writes the source as a workspace. Files with the same content are not rewritten, so that nothing is built again without need.
+/// Writes the source to `root` as a workspace. Unchanged files are not written again, because a new modification time would
+/// cause a build.
 pub(super) fn unpack(root: &Path) -> io::Result<()> {
     for (path, text) in FILES {
-        write(&root.join(path), text)?;
+        write_if_changed(&root.join(path), text)?;
     }
-    write(&root.join("Cargo.toml"), &workspace()?)
+    write_if_changed(&root.join("Cargo.toml"), &workspace_manifest()?)
 }
 
 /// Returns the manifest of a workspace that has only the embedded packages.
-fn workspace() -> io::Result<String> {
+fn workspace_manifest() -> io::Result<String> {
     let mut manifest: Table = WORKSPACE.parse().map_err(io::Error::other)?;
     if let Some(Value::Table(workspace)) = manifest.get_mut("workspace") {
         for key in ["default-members", "exclude"] {
@@ -48,7 +50,7 @@ pub(super) fn descriptions() -> Vec<(&'static str, String)> {
     plugins.collect()
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+fn write_if_changed(path: &Path, text: &str) -> io::Result<()> {
     if fs::read_to_string(path).is_ok_and(|present| present == text) {
         return Ok(());
     }

@@ -32,14 +32,15 @@ pub(crate) struct ShippedPlugins {
 }
 
 impl ShippedPlugins {
-    /// Finds the source.
+    /// Finds the source: the repository in which the command was compiled, if the current directory is in it, or the source
+    /// inside the command, which is written to the user's data directory.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] if it cannot be written.
+    /// [`ErrorKind::Build`] if the source cannot be written.
     pub(crate) fn find() -> Result<Self, Error> {
         let (root, is_clone) = match find_clone() {
             Some(root) => (root, true),
-            None => (unpacked()?, false),
+            None => (unpack_source()?, false),
         };
         let directory = target_directory(&root).join("plugins");
         Ok(Self {
@@ -89,16 +90,16 @@ fn find_clone() -> Option<PathBuf> {
 }
 
 /// Writes the source inside the command to the user's data directory.
-fn unpacked() -> Result<PathBuf, Error> {
+fn unpack_source() -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
-    let failed = |why: String| {
+    let unwritable = |why: String| {
         let message = format!("the source of the shipped plugins cannot be written: {why}");
         Error::new(ErrorKind::Build, Phase::Build, message)
             .with_suggestion("run the command in a clone of the Toolwit repository")
     };
-    let base = etcetera::choose_base_strategy().map_err(|error| failed(error.to_string()))?;
+    let base = etcetera::choose_base_strategy().map_err(|error| unwritable(error.to_string()))?;
     let root = base.data_dir().join("toolwit").join("shipped");
-    unpack(&root).map_err(|error| failed(error.to_string()).with_source(error))?;
+    unpack(&root).map_err(|error| unwritable(error.to_string()).with_source(error))?;
     Ok(root)
 }
 
@@ -108,8 +109,8 @@ fn target_directory(root: &Path) -> PathBuf {
 
 /// Returns whether a component is missing or older than its source.
 fn is_stale(component: &Path, source: &Path) -> bool {
-    let built = fs::metadata(component).and_then(|metadata| metadata.modified()).ok();
-    built.is_none() || built < newest_change(source)
+    let built_at = fs::metadata(component).and_then(|metadata| metadata.modified()).ok();
+    built_at.is_none() || built_at < newest_change(source)
 }
 
 /// Returns the latest modification time of the files below a directory.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::rows::{Kind, Row};
+use super::rows::{Row, RowKind};
 use toolwit::tool::text::printable;
 
 const STYLE: &str = "\
@@ -19,8 +19,8 @@ tr.tools{color:#960}\
 tr.error td.detail{color:#b00}";
 
 /// Returns the page. It has no script and loads nothing; its policy forbids both.
-pub(super) fn document(title: &str, rows: &[Row]) -> String {
-    let title = escaped(title);
+pub(super) fn html_page(title: &str, rows: &[Row]) -> String {
+    let title = escape(title);
     let end = rows.iter().map(Row::end_ms).max().unwrap_or(0).max(1);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -29,11 +29,11 @@ pub(super) fn document(title: &str, rows: &[Row]) -> String {
     );
     for row in rows {
         let kind = match row.kind {
-            Kind::Turn => "turn",
-            Kind::Model => "model",
-            Kind::Call => "call",
-            Kind::Tools => "tools",
-            Kind::Note => "note",
+            RowKind::Turn => "turn",
+            RowKind::Model => "model",
+            RowKind::Call => "call",
+            RowKind::Tools => "tools",
+            RowKind::Note => "note",
         };
         let error = if row.is_error { " error" } else { "" };
         let percent = |at: u64| u128::from(at) * 100 / u128::from(end);
@@ -52,9 +52,9 @@ pub(super) fn document(title: &str, rows: &[Row]) -> String {
              <td class=\"time\">{time}</td><td class=\"time\">{}</td><td class=\"detail\">{}</td></tr>",
             row.sequence,
             row.depth,
-            escaped(&row.name),
-            escaped(&row.usage()),
-            escaped(&row.detail)
+            escape(&row.name),
+            escape(&row.usage()),
+            escape(&row.detail)
         );
     }
     page.push_str("</table>\n</html>\n");
@@ -62,7 +62,7 @@ pub(super) fn document(title: &str, rows: &[Row]) -> String {
 }
 
 /// Escapes a text for content and for attributes in quotes. Control and invisible characters are removed.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {
         match c {
@@ -87,7 +87,7 @@ mod tests {
         let hostile = "</td><script>alert('1')</script><img src=x onerror=\"a\">&\u{202e}\x1b";
         let row = Row {
             sequence: 0,
-            kind: Kind::Call,
+            kind: RowKind::Call,
             depth: 1,
             name: hostile.to_owned(),
             start_ms: u64::MAX,
@@ -97,7 +97,7 @@ mod tests {
             memory_bytes: Some(u64::MAX),
             detail: hostile.to_owned(),
         };
-        let page = document(hostile, &[row]);
+        let page = html_page(hostile, &[row]);
         for part in ["<script", "<img", "\u{202e}", "\x1b", "src=\"", "http:", "https:"] {
             assert!(!page.contains(part), "{part}");
         }

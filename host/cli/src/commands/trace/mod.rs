@@ -8,8 +8,8 @@ use std::path::Path;
 use anstyle::Style;
 use tokio_util::sync::CancellationToken;
 
-use self::html::document;
-use self::rows::{Kind, Row, rows};
+use self::html::html_page;
+use self::rows::{Row, RowKind, rows};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -19,7 +19,7 @@ use toolwit::agent::Recording;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of a trace, in bytes.
-const BYTES_MAX: u64 = 256 << 20;
+const TRACE_BYTES_MAX: u64 = 256 << 20;
 
 /// Width of the bars, in columns.
 const BAR_COLUMNS: u64 = 24;
@@ -51,11 +51,11 @@ impl DrawTrace {
         let recording = read_recording(Path::new(&self.file), cancel).await?;
         let rows = rows(recording.entries());
         if self.html {
-            printer.text(&document(&self.file, &rows))?;
+            printer.text(&html_page(&self.file, &rows))?;
         } else if printer.format() == Format::Json {
             printer.document(&rows)?;
         } else {
-            printer.data(&draw(&rows))?;
+            printer.data(&waterfall_page(&rows))?;
         }
         Ok(Exit::Success)
     }
@@ -64,28 +64,29 @@ impl DrawTrace {
 /// Reads a trace.
 pub(crate) async fn read_recording(path: &Path, cancel: &CancellationToken) -> Result<Recording, Error> {
     let file = path.display();
-    let text = read_text(format!("@{file}"), BYTES_MAX, cancel).await?;
+    let text = read_text(format!("@{file}"), TRACE_BYTES_MAX, cancel).await?;
     Recording::parse(&text).map_err(|error| {
         Error::new(ErrorKind::Configuration, Phase::Registry, format!("{file}: {error}"))
             .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`")
     })
 }
 
-fn draw(rows: &[Row]) -> Page {
+fn waterfall_page(rows: &[Row]) -> Page {
     let mut page = Page::new();
     let end = rows.iter().map(Row::end_ms).max().unwrap_or(0);
     for row in rows {
         let style = match row.kind {
-            Kind::Turn => TITLE,
-            Kind::Model | Kind::Note => Style::new(),
-            Kind::Call => NAME,
-            Kind::Tools => WARN,
+            RowKind::Turn => TITLE,
+            RowKind::Model | RowKind::Note => Style::new(),
+            RowKind::Call => NAME,
+            RowKind::Tools => WARN,
         };
         page.styled(FAINT, format_args!("{:>4} ", row.sequence));
         page.indent(row.depth * 2);
         let name: String = row.name.chars().take(NAME_COLUMNS).collect();
-        let used = row.depth * 2 + name.chars().count();
-        page.styled(style, &name).indent(NAME_COLUMNS.saturating_sub(used) + 2);
+        let used_columns = row.depth * 2 + name.chars().count();
+        page.styled(style, &name)
+            .indent(NAME_COLUMNS.saturating_sub(used_columns) + 2);
         match row.wall_ms {
             Some(wall) => {
                 page.styled(FAINT, bar(row.start_ms, wall, end))

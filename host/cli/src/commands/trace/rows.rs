@@ -15,7 +15,7 @@ const DETAIL_CHARS_MAX: usize = 160;
 /// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     Turn,
     Model,
     Call,
@@ -27,7 +27,8 @@ pub(super) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
     pub(super) sequence: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: RowKind,
+    /// The indentation: how deeply the event is nested in its turn, in calls and in agents.
     pub(super) depth: usize,
     pub(super) name: String,
     /// The time since the first event, in milliseconds.
@@ -46,7 +47,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Returns fuel and memory as text; empty if they were not recorded.
+    /// Returns fuel and memory as text, which is empty if they were not recorded.
     pub(super) fn usage(&self) -> String {
         match (self.fuel, self.memory_bytes) {
             (Some(fuel), Some(bytes)) => format!("{fuel} fuel, {} KiB", bytes.div_ceil(1024)),
@@ -62,9 +63,9 @@ impl Row {
 
 /// Returns the rows of a trace, in the order of its events.
 pub(super) fn rows(entries: &[TraceEntry]) -> Vec<Row> {
-    let first = entries.iter().map(|entry| entry.at_ms).min().unwrap_or(0);
+    let first_ms = entries.iter().map(|entry| entry.at_ms).min().unwrap_or(0);
     let usage = usage_by_call(entries);
-    let rows = entries.iter().filter_map(|entry| row(entry, first, &usage));
+    let rows = entries.iter().filter_map(|entry| row(entry, first_ms, &usage));
     rows.collect()
 }
 
@@ -78,22 +79,22 @@ fn usage_by_call(entries: &[TraceEntry]) -> UsageByCall<'_> {
     usage.collect()
 }
 
-fn row(entry: &TraceEntry, first: u64, usage: &UsageByCall<'_>) -> Option<Row> {
-    let (kind, name, wall_ms, detail) = content(&entry.event)?;
+fn row(entry: &TraceEntry, first_ms: u64, usage: &UsageByCall<'_>) -> Option<Row> {
+    let (kind, name, wall_ms, detail) = row_content(&entry.event)?;
     let usage = match &entry.event {
         Event::ToolFinished { id, .. } => usage.get(id.as_str()).copied(),
         _ => None,
     };
-    let at = entry.at_ms.saturating_sub(first);
+    let offset_ms = entry.at_ms.saturating_sub(first_ms);
     let is_nested = matches!(entry.event, Event::NestedCallFinished { .. });
-    let is_inner = usize::from(kind != Kind::Turn) + usize::from(is_nested);
+    let own_depth = usize::from(kind != RowKind::Turn) + usize::from(is_nested);
     Some(Row {
         sequence: entry.sequence,
         kind,
-        depth: is_inner + 2 * usize::from(entry.origin.parent_call.is_some()),
+        depth: own_depth + 2 * usize::from(entry.origin.parent_call.is_some()),
         name,
-        // An event is written when its work ends.
-        start_ms: at.saturating_sub(wall_ms.unwrap_or(0)),
+        // The event is written when the inference or the call ends.
+        start_ms: offset_ms.saturating_sub(wall_ms.unwrap_or(0)),
         wall_ms,
         is_error: is_error(&entry.event),
         fuel: usage.map(|usage| usage.fuel),
@@ -112,7 +113,7 @@ fn is_error(event: &Event) -> bool {
     }
 }
 
-fn tokens(usage: &TokenUsage) -> String {
+fn tokens_text(usage: &TokenUsage) -> String {
     let cached = match usage.cached_tokens {
         0 => String::new(),
         cached => format!(" ({cached} cached)"),
@@ -120,8 +121,8 @@ fn tokens(usage: &TokenUsage) -> String {
     format!("{} + {} tokens{cached}", usage.input_tokens, usage.output_tokens)
 }
 
-/// Returns the cost of the tools that were injected since the last inference.
-fn injection(cost: InjectionCost) -> String {
+/// Describes the cost of the tools that were injected since the last inference.
+fn injection_text(cost: InjectionCost) -> String {
     let source = match cost.measured_tokens {
         Some(_) => "measured",
         None => "estimated",
@@ -129,12 +130,12 @@ fn injection(cost: InjectionCost) -> String {
     format!(", {} for injected tools ({source})", cost.tokens())
 }
 
-/// Returns kind, name, duration and detail; `None` for an event that is not drawn.
-fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
+/// Returns kind, name, duration in milliseconds, and detail of a row. `None` for an event that is not drawn.
+fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> {
     Some(match event {
         Event::TurnStarted { turn, prompt, .. } => {
             let prompt = prompt.clone().unwrap_or_default();
-            (Kind::Turn, format!("turn {turn}"), None, prompt)
+            (RowKind::Turn, format!("turn {turn}"), None, prompt)
         }
         Event::ModelAnswered {
             iteration,
@@ -151,40 +152,40 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             } else {
                 format!("calls {}", calls.join(", "))
             };
-            let injected = injected.map(injection).unwrap_or_default();
-            let detail = format!("{}{injected}  {response}", tokens(usage));
-            (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
+            let injected = injected.map(injection_text).unwrap_or_default();
+            let detail = format!("{}{injected}  {response}", tokens_text(usage));
+            (RowKind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
         }
         Event::HistoryCompacted(event) => {
-            let detail = format!("{}  {}", tokens(&event.usage), event.summary);
-            (Kind::Model, "compaction".to_owned(), Some(event.wall_ms), detail)
+            let detail = format!("{}  {}", tokens_text(&event.usage), event.summary);
+            (RowKind::Model, "compaction".to_owned(), Some(event.wall_ms), detail)
         }
         Event::ToolFinished {
             name, wall_ms, content, ..
-        } => (Kind::Call, name.to_string(), Some(*wall_ms), content.clone()),
+        } => (RowKind::Call, name.to_string(), Some(*wall_ms), content.clone()),
         Event::NestedCallFinished {
             tool, wall_ms, kind, ..
         } => {
             let failed = kind.map(|kind| kind.to_string()).unwrap_or_default();
-            (Kind::Call, tool.to_string(), Some(*wall_ms), failed)
+            (RowKind::Call, tool.to_string(), Some(*wall_ms), failed)
         }
-        Event::LateResult { name, content, .. } => (Kind::Call, format!("{name} (late)"), None, content.clone()),
-        Event::CallRefused { name, content, .. } => (Kind::Call, name.clone(), None, content.clone()),
+        Event::LateResult { name, content, .. } => (RowKind::Call, format!("{name} (late)"), None, content.clone()),
+        Event::CallRefused { name, content, .. } => (RowKind::Call, name.clone(), None, content.clone()),
         Event::ToolsInjected {
             names, prompt_bytes, ..
-        } => tools("tools added", names, &format!("  {prompt_bytes} bytes")),
-        Event::ToolsRemoved { names, .. } => tools("tools removed", names, ""),
-        Event::ToolsEvicted { names } => tools("tools hidden", names, ""),
+        } => tools_row("tools added", names, &format!("  {prompt_bytes} bytes")),
+        Event::ToolsRemoved { names, .. } => tools_row("tools removed", names, ""),
+        Event::ToolsEvicted { names } => tools_row("tools hidden", names, ""),
         Event::AccessDenied { denied, .. } => {
-            let denied: Vec<_> = denied
+            let accesses: Vec<_> = denied
                 .iter()
-                .map(|one| format!("{}: {}", one.plugin, one.access))
+                .map(|access| format!("{}: {}", access.plugin, access.access))
                 .collect();
-            (Kind::Note, "access denied".to_owned(), None, denied.join(", "))
+            (RowKind::Note, "access denied".to_owned(), None, accesses.join(", "))
         }
         Event::ApprovalDecided(decided) => {
             let detail = format!("{}: {:?}", decided.tool, decided.decision);
-            (Kind::Note, "approval".to_owned(), None, detail)
+            (RowKind::Note, "approval".to_owned(), None, detail)
         }
         Event::Finished {
             stop,
@@ -194,16 +195,16 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
         } => {
             let (inferences, calls) = (counted(*iterations as usize, "inference"), counted(*tool_calls, "call"));
             let detail = format!("{stop:?}, {inferences}, {calls}");
-            (Kind::Note, "end".to_owned(), None, detail)
+            (RowKind::Note, "end".to_owned(), None, detail)
         }
         _ => return None,
     })
 }
 
-fn tools(label: &str, names: &[ToolName], more: &str) -> (Kind, String, Option<u64>, String) {
+fn tools_row(label: &str, names: &[ToolName], more: &str) -> (RowKind, String, Option<u64>, String) {
     let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
     (
-        Kind::Tools,
+        RowKind::Tools,
         label.to_owned(),
         None,
         format!("{}{more}", names.join(" ")),
