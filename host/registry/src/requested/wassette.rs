@@ -30,7 +30,7 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
     let version = policy.version;
     if version.trim() != "1" && !version.starts_with("1.") {
         let version = printable(&version);
-        return Err(text_file::refused(
+        return Err(text_file::unusable(
             origin,
             &format!("it has the version {version}, and version 1 is known"),
         ));

@@ -47,7 +47,7 @@ pub(crate) fn inspect_content(
     content: &PackageContent<'_>,
 ) -> Result<(Inspection, Option<Manifest>), Error> {
     let manifest = content.manifest.map(|(text, origin)| {
-        let text = std::str::from_utf8(text).map_err(|_| text_file::refused(origin, "it is not UTF-8 text"))?;
+        let text = std::str::from_utf8(text).map_err(|_| text_file::unusable(origin, "it is not UTF-8 text"))?;
         Manifest::parse(text, origin)
     });
     let wit = content.wit.map(|text| match std::str::from_utf8(text) {

@@ -64,7 +64,7 @@ impl Grant {
         if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
             let requested = match &package {
-                Some(package) => package.read_requested().await,
+                Some(package) => package.read_requested_permissions().await,
                 None => Ok(None),
             };
             // The grants are shown in any case: they do not depend on the requests.
