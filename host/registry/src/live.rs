@@ -14,8 +14,8 @@ use toolwit_sandbox::Runtime;
 
 /// The current [`Registry`] of plugin directories. Clones share it.
 ///
-/// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once for
-/// each change of the packages, however many file system events caused it.
+/// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once
+/// for each change of the packages, however many file system events caused it.
 #[derive(Clone)]
 pub struct LiveRegistry {
     pub(crate) inner: Arc<LiveState>,
@@ -65,9 +65,7 @@ impl LiveRegistry {
             files: Mutex::new(files),
             discovery: Mutex::default(),
         };
-        Self {
-            inner: Arc::new(state),
-        }
+        Self { inner: Arc::new(state) }
     }
 
     /// Returns the current snapshot.

@@ -60,8 +60,8 @@ impl Package {
         }
     }
 
-    /// Reads a user interface of its tools, an HTML document, by file name. `None` if the component has no such document, or if the
-    /// package is broken. Blocks.
+    /// Reads a user interface of its tools, an HTML document, by file name. `None` if the component has no such document, or if
+    /// the package is broken. Blocks.
     ///
     /// # Errors
     /// If the component cannot be read or has changed since it was inspected, or if its user interfaces are invalid.
@@ -71,8 +71,8 @@ impl Package {
         Ok(interfaces.into_document(name))
     }
 
-    /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None` if it
-    /// has no requests in such a format, or if it is broken.
+    /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None`
+    /// if it has no requests in such a format, or if it is broken.
     ///
     /// # Errors
     /// As [`RequestedPermissions::read`].
@@ -152,7 +152,8 @@ pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
     identity_of(one) == identity_of(other)
 }
 
-/// Returns the form of a plugin name that tool names use. Different names can have the same form, such as `My-Tool` and `my_tool`.
+/// Returns the form of a plugin name that tool names use. Different names can have the same form, such as `My-Tool` and
+/// `my_tool`.
 pub(crate) fn identity_of(name: &str) -> String {
     snake_case(name)
 }

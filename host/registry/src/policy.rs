@@ -68,9 +68,9 @@ impl OperatorPolicy {
     /// Reads a policy file. `None` if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for an
-    /// unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be
-    /// read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
+    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
+    /// cannot be read.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let Some(text) = text_file::read(path, PROJECT_BYTES_MAX)? else {
             return Ok(None);
@@ -80,8 +80,8 @@ impl OperatorPolicy {
         text_file::parse(&text, &name, hint).map(Some)
     }
 
-    /// Converts the settings to an approval policy. `mode`, if there is one, replaces the modes of all effect classes; the rules for single
-    /// tools and the effect classes of tools remain.
+    /// Converts the settings to an approval policy. `mode`, if there is one, replaces the modes of all effect classes; the
+    /// rules for single tools and the effect classes of tools remain.
     #[must_use]
     pub fn approval_policy(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
         let settings = &self.approval;

@@ -11,7 +11,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// Reads a regular file of at most `bytes_max` bytes. `None` if it does not exist.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if it cannot be read or is not UTF-8, [`ErrorKind::Configuration`] if it is too large or not a regular file.
+/// [`ErrorKind::Io`] if it cannot be read or is not UTF-8, [`ErrorKind::Configuration`] if it is too large or not a regular
+/// file.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unreadable = |error: std::io::Error| {

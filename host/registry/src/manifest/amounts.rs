@@ -28,7 +28,9 @@ pub(super) fn deserialize_quality<'de, D: Deserializer<'de>>(deserializer: D) ->
 }
 
 /// Deserializes an amount and keeps its text. It is optional, because a manifest in the store has `null` for a missing amount.
-fn deserialize_amount<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn deserialize_amount<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     text.iter()
         .try_for_each(|text| text.parse::<A>().map(drop))

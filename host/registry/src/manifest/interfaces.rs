@@ -30,8 +30,8 @@ impl Interfaces {
         })
     }
 
-    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if there is no such file:
-    /// the document is then taken from the component.
+    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if there is no
+    /// such file: the document is then taken from the component.
     ///
     /// # Errors
     /// Those of `read` and of [`Interfaces::embedded`]; [`ErrorKind::Configuration`] if neither a file nor the component has a
@@ -70,8 +70,8 @@ impl Interfaces {
         }
     }
 
-    /// Returns the content of the custom section for a component. The list is empty if there are no documents: the component then gets no
-    /// section.
+    /// Returns the content of the custom section for a component. The list is empty if there are no documents: the component
+    /// then gets no section.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if they are too large.

@@ -49,7 +49,8 @@ pub struct Manifest {
     pub ranking: RankingHints,
     /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
-    /// The effect class of its tools: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox proves.
+    /// The effect class of its tools: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox
+    /// proves.
     pub effect: Option<EffectClass>,
     /// The effects of its tools, as text for models.
     pub hints: Hints,
@@ -178,8 +179,8 @@ pub struct ToolSettings {
     /// Its effects, as text for models.
     #[serde(default)]
     pub hints: Hints,
-    /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file, which is
-    /// next to the manifest.
+    /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file,
+    /// which is next to the manifest.
     #[serde(default, deserialize_with = "line::deserialize_file_name")]
     pub ui: Option<String>,
 }

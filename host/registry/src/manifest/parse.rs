@@ -24,15 +24,18 @@ impl Manifest {
     /// Reads the manifest that is embedded in a component. `None` if there is no manifest.
     ///
     /// # Errors
-    /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) also if the section is too large
-    /// or not UTF-8 text.
+    /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) also if the section
+    /// is too large or not UTF-8 text.
     pub fn embedded(component: &[u8]) -> Result<Option<Self>, Error> {
         let Some(section) = custom_section(component, MANIFEST_SECTION) else {
             return Ok(None);
         };
         let unusable = |why: &str| text_file::unusable(&format!("the manifest {MANIFEST_SECTION}"), why);
         if section.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(unusable(&format!("it is larger than {}", ByteCount(MANIFEST_BYTES_MAX))));
+            return Err(unusable(&format!(
+                "it is larger than {}",
+                ByteCount(MANIFEST_BYTES_MAX)
+            )));
         }
         match std::str::from_utf8(section) {
             Ok(text) => Self::parse(text, MANIFEST_SECTION).map(Some),

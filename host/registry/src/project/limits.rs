@@ -60,8 +60,8 @@ impl RunSettings {
         self.wall.as_deref().and_then(amounts::parse_duration)
     }
 
-    /// Returns the settings with each limit reduced to the limit in `allowed`, or to the default if `allowed` does not set that limit. The
-    /// numbers of tokens stay as they are: they have no default that a project could exceed.
+    /// Returns the settings with each limit reduced to the limit in `allowed`, or to the default if `allowed` does not set that
+    /// limit. The numbers of tokens stay as they are: they have no default that a project could exceed.
     fn within(&self, allowed: &Self) -> Self {
         let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
         let is_within = self.wall().is_none_or(|wall| wall <= wall_max);

@@ -41,8 +41,8 @@ pub struct Project {
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
-    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see all
-    /// arguments and results.
+    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see
+    /// all arguments and results.
     pub interceptors: Vec<InterceptorSettings>,
     /// Settings of the sandbox that the project proposes. They apply only after the user has accepted them.
     pub sandbox: SandboxSettings,
@@ -106,9 +106,9 @@ impl Project {
     /// Reads `toolwit.toml` in a directory. Without the file, nothing is set.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for an
-    /// unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be
-    /// read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
+    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
+    /// cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
             Some(text) => Self::parse(&text),

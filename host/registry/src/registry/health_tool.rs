@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 
 use super::CurrentSnapshot;
-use crate::catalog::HealthBoost;
+use crate::catalog::HealthSignal;
 use crate::health::{check_outcome, is_use, now_ms};
 use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
@@ -19,8 +19,8 @@ const NOTHING: u8 = 0;
 const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;
 
-/// Records the health and the uses of a tool: at once for the searches of this process, and in the store when the health changes,
-/// when the number of uses reaches a power of two, and when the tool is dropped.
+/// Records the health and the uses of a tool: at once for the searches of this process, and in the store when the health
+/// changes, when the number of uses reaches a power of two, and when the tool is dropped.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
@@ -49,8 +49,8 @@ impl HealthTool {
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
         let health = check.as_ref().map(|(_, outcome)| match outcome {
-            CheckOutcome::Success => (HealthBoost::Healthy, SUCCESS),
-            CheckOutcome::Failure(_) => (HealthBoost::Broken, FAILURE),
+            CheckOutcome::Success => (HealthSignal::Healthy, SUCCESS),
+            CheckOutcome::Failure(_) => (HealthSignal::Broken, FAILURE),
         });
         self.current
             .record_call(&self.key, health.map(|(boost, _)| boost), is_use);

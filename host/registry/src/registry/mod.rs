@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use self::health_tool::HealthTool;
 pub(crate) use self::lazy_catalog::LazyCatalog;
-use crate::catalog::{Catalog, HealthBoost, Hit, Query};
+use crate::catalog::{Catalog, HealthSignal, Hit, Query};
 use crate::health::FailingTool;
 use crate::package::{Package, stored_path};
 use crate::store::{Store, StoreError, StoredTool, ToolKey, ToolQuery};
@@ -41,9 +41,9 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Sets the health of a tool, if it is given, and counts a use if `is_use`. Both affect the following searches. Does nothing
-    /// if the plugin has been replaced by another version.
-    pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthBoost>, is_use: bool) {
+    /// Sets the health of a tool, if it is given, and counts a use if `is_use`. Both affect the following searches. Does
+    /// nothing if the plugin has been replaced by another version.
+    pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthSignal>, is_use: bool) {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
         let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
             return;

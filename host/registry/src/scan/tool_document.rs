@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::catalog::{Document, HealthBoost, RankingSignals};
+use crate::catalog::{Document, HealthSignal, RankingSignals};
 use crate::health::current_state;
 use crate::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};
@@ -50,8 +50,8 @@ pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up to
-/// 10 for the quality that the author declares in percent.
+/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up
+/// to 10 for the quality that the author declares in percent.
 pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
     let is_described = tool.description.chars().nth(DESCRIPTION_CHARS_GOOD).is_some();
     let properties = tool.input_schema["properties"].as_object();
@@ -72,9 +72,9 @@ pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Optio
 /// Returns the signals of a tool with its recorded health and uses.
 pub(crate) fn ranking_signals(declared: RankingSignals, health: &ToolHealth, now_ms: u64) -> RankingSignals {
     let boost = match current_state(health, now_ms) {
-        HealthState::Healthy => HealthBoost::Healthy,
-        HealthState::Unknown => HealthBoost::Unknown,
-        HealthState::Broken => HealthBoost::Broken,
+        HealthState::Healthy => HealthSignal::Healthy,
+        HealthState::Unknown => HealthSignal::Unknown,
+        HealthState::Broken => HealthSignal::Broken,
     };
     RankingSignals {
         health: boost,

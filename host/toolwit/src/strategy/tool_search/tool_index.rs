@@ -63,7 +63,7 @@ impl ToolIndex {
             let definition = inner.definition();
             // Unique, also if the same tool is in several facades.
             let id = ToolId::from_text(&format!("{path}{PATH}{}", definition.id));
-            let mut document = Document::of_definition(definition).behind([outermost.as_str()]);
+            let mut document = Document::of_definition(definition).with_entry_tools([outermost.as_str()]);
             document.id = id.to_string();
             self.inner.insert(document.id.clone(), definition.description.clone());
             documents.push(document);
