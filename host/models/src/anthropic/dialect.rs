@@ -31,7 +31,7 @@ impl Dialect for Messages {
 
     type Reader = MessageReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -123,6 +123,6 @@ fn tool(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,
-        "input_schema": SchemaSubset::ObjectRoot.of(&tool.definition.input_schema),
+        "input_schema": SchemaSubset::ObjectRoot.convert(&tool.definition.input_schema),
     })
 }

@@ -56,7 +56,7 @@ struct Counts {
 }
 
 impl ResponseReader for MessageReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
         let index = event.count("/index").unwrap_or_default();
         match event.text("type") {
             // A gateway that tries another provider may start the message again.
@@ -69,13 +69,13 @@ impl ResponseReader for MessageReader {
                 stopped(&event["delta"], response);
             }
             "message_stop" => return Ok(ReaderState::Done),
-            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !document["content"].is_array() {
             return Err(AttemptFailure::malformed("it is not a message with content"));
         }
@@ -95,12 +95,12 @@ impl MessageReader {
         let open = match block.text("type") {
             "" => return Ok(()),
             "text" => {
-                response.text(block.text("text"))?;
+                response.push_text(block.text("text"))?;
                 OpenBlock::Text
             }
             "tool_use" => {
                 self.calls_count += 1;
-                response.call(CallPiece {
+                response.push_call(CallPiece {
                     index: Some(self.calls_count),
                     id: block.text("id"),
                     name: block.text("name"),
@@ -113,7 +113,7 @@ impl MessageReader {
                 })
             }
             _ => {
-                response.reasoning(block.text("thinking"))?;
+                response.push_reasoning(block.text("thinking"))?;
                 response.reserve(json_bytes(block))?;
                 OpenBlock::Opaque(OpaqueBlock {
                     data: block.clone(),
@@ -130,7 +130,7 @@ impl MessageReader {
         match (self.open.get_mut(&index), delta.text("type")) {
             (Some(OpenBlock::Call(call)), "input_json_delta") => {
                 call.has_pieces |= !delta.text("partial_json").is_empty();
-                response.call(CallPiece {
+                response.push_call(CallPiece {
                     index: Some(call.number),
                     arguments: delta.get("partial_json"),
                     ..CallPiece::default()
@@ -139,12 +139,12 @@ impl MessageReader {
             (Some(OpenBlock::Opaque(block)), kind) => {
                 response.reserve(json_bytes(delta))?;
                 if kind == "thinking_delta" {
-                    response.reasoning(delta.text("thinking"))?;
+                    response.push_reasoning(delta.text("thinking"))?;
                 }
                 block.push(delta);
                 Ok(())
             }
-            (_, "text_delta") => response.text(delta.text("text")),
+            (_, "text_delta") => response.push_text(delta.text("text")),
             _ => Ok(()),
         }
     }
@@ -152,7 +152,7 @@ impl MessageReader {
     fn stop(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         match self.open.remove(&index) {
             // The empty input at the start of a streamed call stands for arguments that follow.
-            Some(OpenBlock::Call(call)) if !call.has_pieces && !is_empty(&call.input) => response.call(CallPiece {
+            Some(OpenBlock::Call(call)) if !call.has_pieces && !is_empty(&call.input) => response.push_call(CallPiece {
                 index: Some(call.number),
                 arguments: Some(&call.input),
                 ..CallPiece::default()
@@ -160,7 +160,7 @@ impl MessageReader {
             Some(OpenBlock::Opaque(block)) => {
                 let (text_bytes, calls) = block.position;
                 match block.finish() {
-                    Some(data) => response.block_at(data, text_bytes, calls),
+                    Some(data) => response.push_block_at(data, text_bytes, calls),
                     None => Ok(()),
                 }
             }
@@ -181,7 +181,7 @@ impl MessageReader {
             *count = usage.count(pointer).unwrap_or(*count);
         }
         let cached = counts.cache_read.saturating_add(counts.cache_write);
-        *response.usage() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)
+        *response.usage_mut() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)
             .with_cache_write(counts.cache_write)
             .with_reasoning(counts.thinking);
     }

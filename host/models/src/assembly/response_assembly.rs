@@ -42,7 +42,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of the text.
-    pub(crate) fn text(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_text(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         self.reserve(piece.len())?;
         self.response.content.push_str(piece);
         self.emit(ChatDelta::Text(piece));
@@ -50,7 +50,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of the readable reasoning.
-    pub(crate) fn reasoning(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_reasoning(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         self.reserve(piece.len())?;
         self.response.reasoning.push_str(piece);
         self.emit(ChatDelta::Reasoning(piece));
@@ -58,7 +58,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of the refusal.
-    pub(crate) fn refusal(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_refusal(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         if piece.is_empty() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of a call.
-    pub(crate) fn call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
         let arguments = match piece.arguments {
             Some(Value::String(text)) => text.len(),
             Some(Value::Object(fields)) => fields.len().saturating_mul(CALL_BYTES),
@@ -96,12 +96,12 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a part that the provider requires back, at the current position.
-    pub(crate) fn block(&mut self, data: Value) -> Result<(), AttemptFailure> {
-        self.block_at(data, self.response.content.len(), self.calls.len())
+    pub(crate) fn push_block(&mut self, data: Value) -> Result<(), AttemptFailure> {
+        self.push_block_at(data, self.response.content.len(), self.calls.len())
     }
 
     /// Adds a part that the provider requires back, at an earlier position.
-    pub(crate) fn block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
         self.reserve(CALL_BYTES + json_bytes(&data))?;
         self.response.blocks.push(ProviderBlock {
             issuer: self.issuer.to_owned(),
@@ -118,7 +118,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Returns the token usage, to be changed. A provider may send it in parts.
-    pub(crate) fn usage(&mut self) -> &mut TokenUsage {
+    pub(crate) fn usage_mut(&mut self) -> &mut TokenUsage {
         &mut self.response.usage
     }
 

@@ -109,7 +109,7 @@ impl Dialect for ChatCompletions {
 
     type Reader = ChunkReader;
 
-    fn settled(mut self, host: &str, _model: &str) -> Self {
+    fn with_defaults_for(mut self, host: &str, _model: &str) -> Self {
         self.provider = ChatProvider::of(host);
         let default_field = match self.provider {
             ChatProvider::OpenAi => MaxTokensField::MaxCompletionTokens,
@@ -148,7 +148,7 @@ impl Dialect for ChatCompletions {
         ChunkReader::default()
     }
 
-    fn restore(&self, call: &mut ToolCall, tool: &DeclaredTool) {
+    fn restore_arguments(&self, call: &mut ToolCall, tool: &DeclaredTool) {
         if !self.provider.is_strict() {
             return;
         }

@@ -100,7 +100,7 @@ impl From<&[Message]> for OpenAiHistory {
 }
 
 impl OpenAiHistory {
-    /// Converts messages for a provider. `issuer` is its name in the opaque parts: only its own parts are included.
+    /// Converts messages for a provider. `issuer` is its name in the provider blocks: only its own parts are included.
     pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
         let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
         Self(messages.collect())
@@ -178,7 +178,7 @@ impl WireMessage {
     }
 }
 
-/// Returns a field from the first opaque part of this provider that has it.
+/// Returns a field from the first provider block of this provider that has it.
 fn issued(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
     let mut own = blocks.iter().filter(|block| block.issuer == issuer);
     own.find_map(|block| block.data.get(field).cloned())

@@ -26,19 +26,19 @@ pub struct ChunkReader {
 }
 
 impl ResponseReader for ChunkReader {
-    fn event(&mut self, chunk: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(&mut self, chunk: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
         self.read(chunk, "delta", response)?;
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !self.read(document, "message", response)? {
             return Err(AttemptFailure::malformed("it has no choices with a message"));
         }
         Ok(())
     }
 
-    fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn finish(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let mut block = Map::new();
         if !self.details.is_empty() {
             block.insert(
@@ -53,7 +53,7 @@ impl ResponseReader for ChunkReader {
         if block.is_empty() {
             return Ok(());
         }
-        response.block_at(Value::Object(block), 0, 0)
+        response.push_block_at(Value::Object(block), 0, 0)
     }
 }
 
@@ -61,7 +61,7 @@ impl ChunkReader {
     /// Reads a response or a chunk. Returns whether it had a message.
     fn read(&mut self, body: &Value, key: &str, response: &mut ResponseAssembly<'_>) -> Result<bool, AttemptFailure> {
         if let Some(counts) = body.present("usage") {
-            *response.usage() = usage(counts);
+            *response.usage_mut() = usage(counts);
         }
         let choice = body.items("choices").iter().find(|choice| {
             // Further choices are alternatives to the first.
@@ -71,7 +71,7 @@ impl ChunkReader {
             return Ok(false);
         };
         if let Some(error) = choice.present("error") {
-            return Err(ProviderError::of(error).failure(200, None));
+            return Err(ProviderError::of(error).into_failure(200, None));
         }
         let message = choice.present(key).or_else(|| choice.present("message"));
         if let Some(message) = message {
@@ -94,28 +94,28 @@ impl ChunkReader {
     ) -> Result<(), AttemptFailure> {
         self.reasoning(message, response)?;
         match message.get("content") {
-            Some(Value::String(text)) => response.text(text)?,
+            Some(Value::String(text)) => response.push_text(text)?,
             Some(Value::Array(parts)) => {
                 for part in parts {
                     match part.text("type") {
                         "thinking" => {
                             for thought in part.items("thinking") {
-                                response.reasoning(thought.text("text"))?;
+                                response.push_reasoning(thought.text("text"))?;
                             }
                         }
-                        _ => response.text(part.text("text"))?,
+                        _ => response.push_text(part.text("text"))?,
                     }
                 }
             }
             _ => {}
         }
-        response.refusal(message.text("refusal"))?;
+        response.push_refusal(message.text("refusal"))?;
         for (position, call) in (0..).zip(message.items("tool_calls")) {
             // Only functions are declared.
             let Some(function) = call.present("function") else {
                 continue;
             };
-            response.call(CallPiece {
+            response.push_call(CallPiece {
                 // In a complete response, each entry is a call of its own.
                 index: if is_complete {
                     Some(position)
@@ -134,7 +134,7 @@ impl ChunkReader {
         for field in REASONING_FIELDS {
             let text = message.text(field);
             if !text.is_empty() && *self.reasoning_field.get_or_insert(field) == field {
-                response.reasoning(text)?;
+                response.push_reasoning(text)?;
             }
         }
         let content = message.text("reasoning_content");

@@ -184,7 +184,7 @@ impl<D: Dialect> ClientBuilder<D> {
             return Err(no_key(&host, self.key_variable));
         }
         let issuer = format!("{}:{host}", profile.name);
-        let dialect = self.dialect.settled(&host, &self.model);
+        let dialect = self.dialect.with_defaults_for(&host, &self.model);
         let endpoint = Endpoint::new(address, self.authentication, profile.headers, self.mode, self.limits)?;
         Ok(ModelClient::new(self.model, issuer, endpoint, dialect))
     }

@@ -12,7 +12,7 @@ use toolwit_core::ToolCall;
 /// The fixed properties of an API.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiProfile {
-    /// The name, as in the issuer of opaque parts.
+    /// The name, as in the issuer of provider blocks.
     pub(crate) name: &'static str,
     /// The base URL of the provider itself.
     pub(crate) base_url: &'static str,
@@ -54,12 +54,12 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     type Reader: ResponseReader;
 
     /// Completes the settings that depend on the host or the model and were not set.
-    fn settled(self, host: &str, model: &str) -> Self;
+    fn with_defaults_for(self, host: &str, model: &str) -> Self;
 
     /// Returns the path of the endpoint, and its query.
     fn path(model: &str, mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>);
 
-    /// Returns the body of a request. Opaque parts of the history are sent back to their issuer only.
+    /// Returns the body of a request. Provider blocks of the history are sent back to their issuer only.
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
 
     /// Returns the limit on the tokens of a response if the options set none. The limit includes the reasoning.
@@ -71,7 +71,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     fn reader(&self) -> Self::Reader;
 
     /// Maps the arguments of a call back to the tool's own schema.
-    fn restore(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
+    fn restore_arguments(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
 
     /// Maps an answer back to the schema of the options. `None` if it is unchanged.
     fn restore_answer(&self, _answer: &str, _schema: &Value) -> Option<String> {
@@ -109,19 +109,19 @@ pub trait ResponseReader: Send {
     ///
     /// # Errors
     /// The failure that the event reports.
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure>;
+    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure>;
 
     /// Reads a complete response.
     ///
     /// # Errors
     /// The failure that the response reports, or a failure if the document is not a response of this API.
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
 
     /// Adds the parts that the reader has kept until the end of the response.
     ///
     /// # Errors
     /// The response exceeds its limit.
-    fn end(&mut self, _response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn finish(&mut self, _response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         Ok(())
     }
 }

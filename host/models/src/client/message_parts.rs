@@ -11,11 +11,11 @@ pub(crate) enum MessagePart<'m> {
     Text(&'m str),
     /// A call.
     Call(&'m ToolCall),
-    /// An opaque part that this provider issued.
+    /// An provider block that this provider issued.
     Block(&'m Value),
 }
 
-/// Returns the parts of an assistant message, with the opaque parts that this provider issued at their positions.
+/// Returns the parts of an assistant message, with the provider blocks that this provider issued at their positions.
 pub(crate) fn message_parts<'m>(
     content: &'m str,
     calls: &'m [ToolCall],

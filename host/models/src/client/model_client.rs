@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tokio::select;
 
 use super::dialect::{Dialect, ReaderState};
-use super::response_body::ResponseBody;
+use super::response_body::BodyReader;
 use crate::assembly::ResponseAssembly;
 use crate::http::{AttemptFailure, Endpoint, HttpReply, Secret};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
@@ -60,7 +60,7 @@ impl<D: Dialect> ModelClient<D> {
             if has_emitted {
                 return Err(attempts.give_up(failure));
             }
-            attempts.after(failure).await?;
+            attempts.wait_after(failure).await?;
         }
     }
 
@@ -88,9 +88,9 @@ impl<D: Dialect> ModelClient<D> {
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
         let mut reply = self.endpoint.send(body.to_vec(), key).await?;
-        let mut body = ResponseBody::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
+        let mut body = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
         loop {
-            let piece = match reply.piece().await {
+            let piece = match reply.next_piece().await {
                 // The connection may fail after the response is complete.
                 Err(_) if body.is_complete(response) => return body.end(response),
                 piece => piece?,
@@ -109,7 +109,7 @@ impl<D: Dialect> ModelClient<D> {
     fn restored(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
-                self.dialect.restore(call, tool);
+                self.dialect.restore_arguments(call, tool);
             }
         }
         if let Some(schema) = &request.options.answer_schema
@@ -155,6 +155,6 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
 
 /// Reads the end of a body, which normally has arrived already, so that the connection can be used again.
 async fn drain(reply: &mut HttpReply) {
-    let end = async { while let Ok(Some(_)) = reply.piece().await {} };
+    let end = async { while let Ok(Some(_)) = reply.next_piece().await {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
 }

@@ -8,13 +8,13 @@ use crate::decode::{BodyDecoder, BodyPart, Fields};
 use crate::http::{AttemptFailure, ProviderError};
 
 /// Reads a body, in pieces of any size, into a response.
-pub(super) struct ResponseBody<R> {
+pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
     has_events: bool,
 }
 
-impl<R: ResponseReader> ResponseBody<R> {
+impl<R: ResponseReader> BodyReader<R> {
     pub(super) fn new(reader: R, bytes_max: usize) -> Self {
         Self {
             decoder: BodyDecoder::new(bytes_max),
@@ -59,7 +59,7 @@ impl<R: ResponseReader> ResponseBody<R> {
 
     /// Ends a complete response without the rest of its body.
     pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-        self.reader.end(response)
+        self.reader.finish(response)
     }
 
     /// Returns whether the response would be complete if the body ended here.
@@ -76,20 +76,20 @@ impl<R: ResponseReader> ResponseBody<R> {
             let state = match part {
                 BodyPart::Document(document) => {
                     check_error(&document)?;
-                    self.reader.document(&document, response)?;
+                    self.reader.read_document(&document, response)?;
                     ReaderState::Done
                 }
                 BodyPart::Event(event) => {
                     self.has_events = true;
                     check_error(&event)?;
-                    self.reader.event(&event, response)?
+                    self.reader.read_event(&event, response)?
                 }
                 // An end mark before the first event does not end a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };
             if state == ReaderState::Done {
-                self.reader.end(response)?;
+                self.reader.finish(response)?;
                 return Ok(state);
             }
         }
@@ -105,7 +105,7 @@ fn check_error(value: &Value) -> Result<(), AttemptFailure> {
         _ => false,
     });
     match error {
-        Some(error) => Err(ProviderError::of(error).failure(200, None)),
+        Some(error) => Err(ProviderError::of(error).into_failure(200, None)),
         None => Ok(()),
     }
 }

@@ -10,8 +10,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// repeat the event's name in it.
 #[derive(Debug)]
 pub(super) struct EventDecoder {
+    /// The part of the current line that has arrived.
     line: Vec<u8>,
-    /// The data of the event, with `\n` after each line.
+    /// The data of the current event, with `\n` after each line.
     data: Vec<u8>,
     /// Whether the last byte was `\r`: a `\n` after it belongs to the same line end.
     is_after_return: bool,

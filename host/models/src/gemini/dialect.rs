@@ -28,7 +28,7 @@ impl Dialect for GenerateContent {
 
     type Reader = CandidateReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -85,7 +85,7 @@ fn declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,
-        "parametersJsonSchema": SchemaSubset::Gemini.of(&tool.definition.input_schema),
+        "parametersJsonSchema": SchemaSubset::Gemini.convert(&tool.definition.input_schema),
     })
 }
 
@@ -107,7 +107,7 @@ fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value
     let can_constrain = request.tools.is_empty() || model.contains(LEVEL_MODELS);
     if let Some(schema) = options.answer_schema.as_ref().filter(|_| can_constrain) {
         set("responseMimeType", json!("application/json"));
-        set("responseJsonSchema", SchemaSubset::Gemini.of(schema));
+        set("responseJsonSchema", SchemaSubset::Gemini.convert(schema));
     }
     config
 }

@@ -6,14 +6,14 @@ use crate::client::{MessagePart, message_parts};
 use crate::decode::Fields;
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The key of an opaque part that signs the next call.
+/// The key of an provider block that signs the next call.
 pub(super) const CALL_SIGNATURE: &str = "call_signature";
 
-/// The key of an opaque part that signs a text, and the key of the length of this text in bytes.
+/// The key of an provider block that signs a text, and the key of the length of this text in bytes.
 pub(super) const TEXT_SIGNATURE: &str = "text_signature";
 pub(super) const TEXT_BYTES: &str = "text_bytes";
 
-/// The key of an opaque part that is sent back as it is.
+/// The key of an provider block that is sent back as it is.
 pub(super) const PART: &str = "part";
 
 /// The documented placeholder for the missing signature of a call that another model or a tool made.

@@ -19,12 +19,12 @@ pub struct CandidateReader {
 }
 
 impl ResponseReader for CandidateReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
         self.read(event, response)?;
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.read(document, response)?;
         if !document["candidates"].is_array() && !response.has_stopped() {
             return Err(AttemptFailure::malformed("it has no candidates"));
@@ -36,7 +36,7 @@ impl ResponseReader for CandidateReader {
 impl CandidateReader {
     fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if let Some(counts) = body.present("usageMetadata") {
-            *response.usage() = usage(counts);
+            *response.usage_mut() = usage(counts);
         }
         if let Some(candidate) = body.items("candidates").first() {
             for part in candidate["content"].items("parts") {
@@ -59,10 +59,10 @@ impl CandidateReader {
         let text = part.text("text");
         if let Some(call) = part.present("functionCall") {
             if !signature.is_empty() {
-                response.block(json!({CALL_SIGNATURE: signature}))?;
+                response.push_block(json!({CALL_SIGNATURE: signature}))?;
             }
             self.calls_count += 1;
-            return response.call(CallPiece {
+            return response.push_call(CallPiece {
                 index: Some(self.calls_count),
                 id: call.text("id"),
                 name: call.text("name"),
@@ -70,21 +70,21 @@ impl CandidateReader {
             });
         }
         if part["thought"] == true {
-            response.reasoning(text)?;
+            response.push_reasoning(text)?;
             // A summary of thoughts without a signature is only for the user. One with a signature is sent back to the
             // provider.
             if signature.is_empty() {
                 return Ok(());
             }
-            return response.block(json!({PART: part}));
+            return response.push_block(json!({PART: part}));
         }
         if PROVIDER_PARTS.iter().any(|key| part.get(*key).is_some()) {
-            return response.block(json!({PART: part}));
+            return response.push_block(json!({PART: part}));
         }
         if !signature.is_empty() {
-            response.block(json!({TEXT_SIGNATURE: signature, TEXT_BYTES: text.len()}))?;
+            response.push_block(json!({TEXT_SIGNATURE: signature, TEXT_BYTES: text.len()}))?;
         }
-        response.text(text)
+        response.push_text(text)
     }
 }
 

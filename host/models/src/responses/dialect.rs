@@ -35,7 +35,7 @@ impl Dialect for Responses {
 
     type Reader = ItemReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -84,7 +84,7 @@ impl Dialect for Responses {
         ItemReader::default()
     }
 
-    fn restore(&self, call: &mut ToolCall, tool: &DeclaredTool) {
+    fn restore_arguments(&self, call: &mut ToolCall, tool: &DeclaredTool) {
         if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
             call.arguments = arguments;
         }
@@ -128,6 +128,6 @@ fn function(tool: &DeclaredTool) -> Value {
         "name": tool.name.as_str(),
         "description": tool.definition.description,
         "strict": strict.is_some(),
-        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.of(schema)),
+        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.convert(schema)),
     })
 }

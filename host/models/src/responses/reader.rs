@@ -40,7 +40,7 @@ struct ItemProgress {
 }
 
 impl ResponseReader for ItemReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
         let index = event.count("/output_index").unwrap_or_default();
         if !self.items.contains_key(&index) {
             response.reserve(size_of::<ItemProgress>())?;
@@ -57,21 +57,21 @@ impl ResponseReader for ItemReader {
         match event.text("type") {
             "response.output_text.delta" => {
                 progress.text += piece.len();
-                response.text(piece)?;
+                response.push_text(piece)?;
             }
             "response.refusal.delta" => {
                 progress.refusal += piece.len();
-                response.refusal(piece)?;
+                response.push_refusal(piece)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let part = event.count("/summary_index").unwrap_or_default();
                 if part > progress.summary {
                     progress.summary = part;
                     progress.reasoning += PARAGRAPH.len();
-                    response.reasoning(PARAGRAPH)?;
+                    response.push_reasoning(PARAGRAPH)?;
                 }
                 progress.reasoning += piece.len();
-                response.reasoning(piece)?;
+                response.push_reasoning(piece)?;
             }
             "response.function_call_arguments.delta" => {
                 progress.arguments += piece.len();
@@ -85,13 +85,13 @@ impl ResponseReader for ItemReader {
                 self.end_of_response(&event["response"], response)?;
                 return Ok(ReaderState::Done);
             }
-            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !document["output"].is_array() {
             return Err(AttemptFailure::malformed("it is not a response with output"));
         }
@@ -103,7 +103,7 @@ impl ItemReader {
     /// Reads the complete response: its items, usage and status.
     fn end_of_response(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if let Some(error) = body.present("error") {
-            return Err(ProviderError::of(error).failure(200, None));
+            return Err(ProviderError::of(error).into_failure(200, None));
         }
         for (position, item) in (0..).zip(body.items("output")) {
             let ids = [item.text("id"), item.text("call_id")];
@@ -111,7 +111,7 @@ impl ItemReader {
             self.item(known.unwrap_or(position), item, response)?;
         }
         let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
-        *response.usage() = TokenUsage::new(
+        *response.usage_mut() = TokenUsage::new(
             count("/input_tokens"),
             count("/input_tokens_details/cached_tokens"),
             count("/output_tokens"),
@@ -161,8 +161,8 @@ impl ItemReader {
                         .map(|part| part.text(key))
                         .collect()
                 };
-                response.text(rest(&joined("output_text", "text"), progress.text))?;
-                response.refusal(rest(&joined("refusal", "refusal"), progress.refusal))
+                response.push_text(rest(&joined("output_text", "text"), progress.text))?;
+                response.push_refusal(rest(&joined("refusal", "refusal"), progress.refusal))
             }
             "function_call" => {
                 progress.call(index, item, response)?;
@@ -174,14 +174,14 @@ impl ItemReader {
                     parts => parts,
                 };
                 let texts: Vec<&str> = parts.iter().map(|part| part.text("text")).collect();
-                response.reasoning(rest(&texts.join(PARAGRAPH), progress.reasoning))?;
+                response.push_reasoning(rest(&texts.join(PARAGRAPH), progress.reasoning))?;
                 // Without its encrypted form, an item that is not stored at the provider cannot be sent back.
                 if item.text("encrypted_content").is_empty() {
                     return Ok(());
                 }
-                response.block(without_status(item))
+                response.push_block(without_status(item))
             }
-            "compaction" | "tool_search_call" | "tool_search_output" => response.block(without_status(item)),
+            "compaction" | "tool_search_call" | "tool_search_output" => response.push_block(without_status(item)),
             _ => Ok(()),
         }
     }
@@ -193,7 +193,7 @@ impl ItemProgress {
         if std::mem::replace(&mut self.has_name, true) {
             return Ok(());
         }
-        response.call(CallPiece {
+        response.push_call(CallPiece {
             index: Some(index),
             id: item.text("call_id"),
             name: item.text("name"),
@@ -203,7 +203,7 @@ impl ItemProgress {
 }
 
 fn arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-    response.call(CallPiece {
+    response.push_call(CallPiece {
         index: Some(index),
         arguments: Some(&json!(piece)),
         ..CallPiece::default()

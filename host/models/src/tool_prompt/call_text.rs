@@ -13,8 +13,8 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::json_reply::written_call;
-use super::reply::{InvalidReply, Reply, WrittenCall};
+use super::json_reply::call_json;
+use super::reply::{InvalidReply, Reply, ParsedCall};
 use toolwit_core::ToolCall;
 use toolwit_core::text::parse_json;
 
@@ -59,10 +59,10 @@ pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, 
 }
 
 /// Writes an earlier response in the form in which the instructions describe calls.
-pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let calls = calls
         .iter()
-        .map(|call| format!("{CALL_START}{}{CALL_END}", written_call(call)));
+        .map(|call| format!("{CALL_START}{}{CALL_END}", call_json(call)));
     let text = Some(text.to_owned()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
@@ -100,7 +100,7 @@ impl Lines {
         } else if MARKS.iter().any(|mark| line.starts_with(mark)) {
             LineStart::Call
         } else if MARKS.iter().any(|mark| mark.starts_with(line)) {
-            LineStart::Open
+            LineStart::Undecided
         } else {
             LineStart::Text
         }
@@ -140,18 +140,18 @@ fn without_end(text: &str) -> &str {
 }
 
 /// Reads calls to the end of the text. The first one starts with a mark.
-fn marked(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+fn marked(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         rest = if let Some(after) = rest.strip_prefix(CALL_START) {
             let (call, after) = json_prefix(after)?;
-            calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
+            calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
             end_of_call(after, CALL_END)?
         } else if let Some(after) = rest.strip_prefix(FUNCTION_START) {
             let (name, after) = after.split_once('>').ok_or_else(incomplete)?;
             let (arguments, after) = json_prefix(after)?;
-            calls.push(WrittenCall::new(name.trim(), Some(&arguments))?);
+            calls.push(ParsedCall::new(name.trim(), Some(&arguments))?);
             end_of_call(after, FUNCTION_END)?
         } else if let Some(after) = rest.strip_prefix(MISTRAL_CALLS) {
             mistral(after, &mut calls)?
@@ -167,13 +167,13 @@ fn marked(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
 }
 
 /// Reads a list of calls, or one call with its name before its arguments. Returns the rest of the text.
-fn mistral<'t>(text: &'t str, calls: &mut Vec<WrittenCall>) -> Result<&'t str, InvalidReply> {
+fn mistral<'t>(text: &'t str, calls: &mut Vec<ParsedCall>) -> Result<&'t str, InvalidReply> {
     let text = text.trim_start();
     if text.starts_with('[') {
         let (list, rest) = json_prefix(text)?;
         for call in list.as_array().into_iter().flatten() {
             // An id of the model is not unique in a conversation.
-            calls.push(WrittenCall::read(&without_id(call), &ARGUMENT_KEYS)?);
+            calls.push(ParsedCall::read(&without_id(call), &ARGUMENT_KEYS)?);
         }
         return Ok(rest);
     }
@@ -181,7 +181,7 @@ fn mistral<'t>(text: &'t str, calls: &mut Vec<WrittenCall>) -> Result<&'t str, I
     let (arguments, rest) = json_prefix(after)?;
     // An id may follow the name.
     let name = name.split('[').next().unwrap_or_default().trim();
-    calls.push(WrittenCall::new(name, Some(&arguments))?);
+    calls.push(ParsedCall::new(name, Some(&arguments))?);
     Ok(rest)
 }
 
@@ -194,12 +194,12 @@ fn without_id(call: &Value) -> Value {
 }
 
 /// Reads objects that are separated by `;`, to the end of the text.
-fn objects(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+fn objects(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
     let mut rest = text;
     loop {
         let (call, after) = json_prefix(rest)?;
-        calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
+        calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
         let after = after.trim_start();
         match after.strip_prefix(';') {
             _ if after.is_empty() => return Ok(calls),
@@ -210,7 +210,7 @@ fn objects(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
 }
 
 /// Reads calls without marks, which must be the complete response and must have arguments.
-fn unmarked(text: &str) -> Option<Vec<WrittenCall>> {
+fn unmarked(text: &str) -> Option<Vec<ParsedCall>> {
     let text = text.trim();
     let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));
     (text.starts_with('{') && has_arguments).then(|| objects(text).ok())?

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reply::{InvalidReply, Reply, WrittenCall};
+use super::reply::{InvalidReply, Reply, ParsedCall};
 use toolwit_core::ToolCall;
 use toolwit_core::text::{json_type, parse_json};
 
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(calls)) => calls
             .iter()
-            .map(|call| WrittenCall::read(call, &["arguments"]))
+            .map(|call| ParsedCall::read(call, &["arguments"]))
             .collect::<Result<_, _>>()?,
         Some(other) => {
             let problem = format!("`{TOOL_CALLS}` is {}, not a list", json_type(other));
@@ -51,20 +51,20 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
 }
 
 /// Writes an earlier response of the model in the format in which it must respond.
-pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let mut fields = Map::new();
     if !text.is_empty() || calls.is_empty() {
         fields.insert(ANSWER.to_owned(), json!(text));
     }
     if !calls.is_empty() {
-        let calls = calls.iter().map(written_call);
+        let calls = calls.iter().map(call_json);
         fields.insert(TOOL_CALLS.to_owned(), calls.collect());
     }
     Value::Object(fields).to_string()
 }
 
 /// Writes a call. Its arguments are always an object.
-pub(super) fn written_call(call: &ToolCall) -> Value {
+pub(super) fn call_json(call: &ToolCall) -> Value {
     let arguments = parse_json(&call.arguments).unwrap_or_else(|_| json!({}));
     json!({"name": call.name, "arguments": arguments})
 }
@@ -83,8 +83,8 @@ fn without_fence(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn call(name: &str, arguments: &str) -> WrittenCall {
-        WrittenCall {
+    fn call(name: &str, arguments: &str) -> ParsedCall {
+        ParsedCall {
             name: name.to_owned(),
             arguments: arguments.to_owned(),
         }
@@ -136,9 +136,9 @@ mod tests {
             arguments: r#"{"b":1}"#.to_owned(),
         }];
         for (text, calls) in [("hi \"you\"", &calls[..0]), ("", &calls), ("now", &calls), ("", &[])] {
-            let read = read(&written(text, calls)).unwrap();
+            let read = read(&reply_text(text, calls)).unwrap();
             assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()));
         }
-        assert_eq!(read(&written("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
+        assert_eq!(read(&reply_text("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
     }
 }

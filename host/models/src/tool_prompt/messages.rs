@@ -33,8 +33,8 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 content: match format {
                     // Without tools, the response is not constrained either.
                     PromptFormat::Json if request.tools.is_empty() && tool_calls.is_empty() => content.clone(),
-                    PromptFormat::Json => json_reply::written(content, tool_calls),
-                    PromptFormat::Text => call_text::written(content, tool_calls),
+                    PromptFormat::Json => json_reply::reply_text(content, tool_calls),
+                    PromptFormat::Text => call_text::reply_text(content, tool_calls),
                 },
                 tool_calls: Vec::new(),
                 blocks: Vec::new(),

@@ -10,12 +10,12 @@ pub(super) struct Reply {
     /// The text for the user.
     pub(super) text: String,
     /// The calls, in order.
-    pub(super) calls: Vec<WrittenCall>,
+    pub(super) calls: Vec<ParsedCall>,
 }
 
 /// A call that a model wrote.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct WrittenCall {
+pub(super) struct ParsedCall {
     pub(super) name: String,
     /// The arguments: the JSON text of an object.
     pub(super) arguments: String,
@@ -35,7 +35,7 @@ impl Reply {
     }
 }
 
-impl WrittenCall {
+impl ParsedCall {
     pub(super) fn new(name: impl Into<String>, arguments: Option<&Value>) -> Result<Self, InvalidReply> {
         let name = name.into();
         let arguments = match arguments {

@@ -38,7 +38,7 @@ impl TextStream {
             self.is_held = true;
             return;
         }
-        if start == LineStart::Open && !is_complete {
+        if start == LineStart::Undecided && !is_complete {
             return;
         }
         text.push_str(&self.line[self.shown..]);
