@@ -111,13 +111,13 @@ impl fmt::Display for ModelSpec {
 
 /// Creates the client of a model. No request is sent; a scenario is read from its file.
 ///
-/// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A base URL in
-/// the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base URL from the
-/// name or `OLLAMA_HOST`.
+/// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A
+/// base URL in the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base
+/// URL from the name or `OLLAMA_HOST`.
 ///
 /// # Errors
-/// [`ModelError::Configuration`] if the key or the base URL is missing, the base URL is invalid, or the scenario cannot be read or parsed;
-/// [`ModelError::Cancelled`] if the runtime shuts down.
+/// [`ModelError::Configuration`] if the key or the base URL is missing, the base URL is invalid, or the scenario cannot be read
+/// or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     if spec.provider.api == ProviderApi::Scripted {
         return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
@@ -137,7 +137,9 @@ fn http_model(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
         ProviderApi::Responses => Arc::new(client_builder::<Responses>(spec)?.build()?),
         ProviderApi::Anthropic => Arc::new(client_builder::<Messages>(spec)?.build()?),
         ProviderApi::Gemini => Arc::new(client_builder::<GenerateContent>(spec)?.build()?),
-        ProviderApi::ChatCompletions | ProviderApi::Scripted => Arc::new(client_builder::<ChatCompletions>(spec)?.build()?),
+        ProviderApi::ChatCompletions | ProviderApi::Scripted => {
+            Arc::new(client_builder::<ChatCompletions>(spec)?.build()?)
+        }
     };
     Ok(tool_call_format.apply(model))
 }

@@ -21,8 +21,8 @@ pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.
     pub(crate) name: &'static str,
     pub(crate) api: ProviderApi,
-    /// The base URL, unless a variable or the name of the model has another one. `None` if the provider has no usual base URL, and for
-    /// Ollama, whose own variable has another format.
+    /// The base URL, unless a variable or the name of the model has another one. `None` if the provider has no usual base URL,
+    /// and for Ollama, whose own variable has another format.
     pub(crate) base_url: Option<&'static str>,
     pub(crate) base_url_variables: &'static [&'static str],
     pub(crate) key_variables: &'static [&'static str],
@@ -134,8 +134,8 @@ impl Provider {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
-    /// Returns the base URL: that of a variable, or else the provider's own. `None` if there is neither. `variable` returns the value of an
-    /// environment variable.
+    /// Returns the base URL: that of a variable, or else the provider's own. `None` if there is neither. `variable` returns the
+    /// value of an environment variable.
     pub(crate) fn base_url(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
         if self.name == "ollama" {
             return Some(ollama::base_url(&variable(ollama::HOST_VARIABLE).unwrap_or_default()));

@@ -15,23 +15,24 @@ use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 ///
 /// Each inference is one request, limited in time and bytes. Its response is streamed unless the client is built with
 /// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried if the provider is overloaded or not
-/// reachable, but not after observers have received a part of the response. The key is sent only to the host of the base URL,
-/// and does not appear in logs or errors. Proxies from the environment are not used.
+/// reachable, but not after the listener of the request has received a part of the response. The key is sent only to the host
+/// of the base URL, and does not appear in logs or errors. Proxies from the environment are not used.
 #[derive(Clone, Debug)]
 pub struct ModelClient<D> {
     model: String,
+    /// The name of the API and the host, as `API:HOST`. Provider blocks of the history are sent back to their issuer only.
     issuer: String,
     endpoint: Endpoint,
     dialect: D,
 }
 
-/// Maximum wait for the end of a body after the complete response. The end usually arrives with the last packet.
+/// Maximum wait for the end of a body after the response is complete. The end usually arrives with the last packet.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// A failed attempt.
 struct FailedAttempt {
     failure: AttemptFailure,
-    /// Whether observers received a part of the response.
+    /// Whether the listener of the request received a part of the response.
     has_emitted: bool,
 }
 
@@ -45,11 +46,12 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    async fn attempts(&self, request: ChatRequest<'_>, body: &[u8]) -> Result<ChatResponse, ModelError> {
+    /// Sends a request, and sends it again after a failure that may be temporary.
+    async fn send_with_retries(&self, request: ChatRequest<'_>, body: &[u8]) -> Result<ChatResponse, ModelError> {
         let mut attempts = self.endpoint.limits().retry.attempts();
         loop {
             let key = self.endpoint.key();
-            let FailedAttempt { failure, has_emitted } = match self.attempt(request, body, key.as_ref()).await {
+            let FailedAttempt { failure, has_emitted } = match self.send_once(request, body, key.as_ref()).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -64,7 +66,7 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    async fn attempt(
+    async fn send_once(
         &self,
         request: ChatRequest<'_>,
         body: &[u8],
@@ -72,8 +74,8 @@ impl<D: Dialect> ModelClient<D> {
     ) -> Result<ChatResponse, FailedAttempt> {
         let bytes_max = self.endpoint.limits().response_bytes_max;
         let mut response = ResponseAssembly::new(request, &self.issuer, bytes_max);
-        match self.read(body, key, &mut response).await {
-            Ok(()) => Ok(self.restored(response.finish(), request)),
+        match self.read_response(body, key, &mut response).await {
+            Ok(()) => Ok(self.restore(response.finish(), request)),
             Err(failure) => Err(FailedAttempt {
                 failure,
                 has_emitted: response.has_emitted(),
@@ -81,32 +83,34 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    async fn read(
+    /// Sends a request and reads its response.
+    async fn read_response(
         &self,
         body: &[u8],
         key: Option<&Secret>,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
         let mut reply = self.endpoint.send(body.to_vec(), key).await?;
-        let mut body = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
+        let mut body_reader = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
         loop {
             let piece = match reply.next_piece().await {
                 // The connection may fail after the response is complete.
-                Err(_) if body.is_complete(response) => return body.end(response),
+                Err(_) if body_reader.is_complete(response) => return body_reader.end(response),
                 piece => piece?,
             };
             let Some(piece) = piece else {
-                return body.finish(&reply.content_type(), response);
+                return body_reader.finish(&reply.content_type(), response);
             };
-            if body.push(piece.as_ref(), response)? == ReaderState::Done {
+            if body_reader.push(piece.as_ref(), response)? == ReaderState::Done {
                 drain(&mut reply).await;
                 return Ok(());
             }
         }
     }
 
-    /// Maps the calls and the answer of a response back to the schemas of the tools and of the answer.
-    fn restored(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
+    /// Changes the calls and the answer of a response from the schemas that were sent back to those of the tools and of the
+    /// request.
+    fn restore(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
                 self.dialect.restore_arguments(call, tool);
@@ -137,8 +141,8 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut options = request.options.clone();
-        let default = || self.dialect.max_tokens(&self.model, options.reasoning_effort);
-        options.max_tokens = Some(options.max_tokens.unwrap_or_else(default));
+        let default_max_tokens = || self.dialect.max_tokens(&self.model, options.reasoning_effort);
+        options.max_tokens = Some(options.max_tokens.unwrap_or_else(default_max_tokens));
         let mut request = request;
         request.options = &options;
         let body = self
@@ -148,7 +152,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         select! {
             biased;
             () = request.cancel.cancelled() => Err(ModelError::Cancelled),
-            response = self.attempts(request, &body) => response,
+            response = self.send_with_retries(request, &body) => response,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::assembly::ResponseAssembly;
 use crate::decode::{BodyDecoder, BodyPart, Fields};
 use crate::http::{AttemptFailure, ProviderError};
 
-/// Reads a body, in pieces of any size, into a response.
+/// Reads a body, which arrives in pieces of any size, into a response.
 pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
@@ -23,7 +23,10 @@ impl<R: ResponseReader> BodyReader<R> {
         }
     }
 
-    /// Reads a piece.
+    /// Reads a piece of the body.
+    ///
+    /// # Errors
+    /// The piece is not a part of a response, or the provider reports a failure in it.
     pub(super) fn push(
         &mut self,
         piece: &[u8],
@@ -36,7 +39,7 @@ impl<R: ResponseReader> BodyReader<R> {
     /// Reads the end of the body.
     ///
     /// # Errors
-    /// The body is not a response, or ended before the response was complete.
+    /// The body is not a response, ended before the response was complete, or contains a failure that the provider reports.
     pub(super) fn finish(
         &mut self,
         content_type: &str,
@@ -57,7 +60,7 @@ impl<R: ResponseReader> BodyReader<R> {
         self.end(response)
     }
 
-    /// Ends a complete response without the rest of its body.
+    /// Ends a response that is complete, although its body has not ended.
     pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.reader.finish(response)
     }
@@ -84,7 +87,7 @@ impl<R: ResponseReader> BodyReader<R> {
                     check_error(&event)?;
                     self.reader.read_event(&event, response)?
                 }
-                // An end mark before the first event does not end a response.
+                // An end mark before the first event is ignored: it is not the end of a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };

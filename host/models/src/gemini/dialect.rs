@@ -9,10 +9,10 @@ use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::SchemaSubset;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 
-/// The part of the names of models that have levels of thinking.
+/// The text in the names of models that have levels of thinking.
 const LEVEL_MODELS: &str = "gemini-3";
 
-/// The Gemini API. Thought signatures are sent back.
+/// The Gemini API. The signatures of thoughts are sent back to the provider.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateContent(());
 
@@ -72,8 +72,8 @@ impl Dialect for GenerateContent {
     }
 
     fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        let reasons = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
-        default_max_tokens(effort.or_else(|| reasons.then_some(ReasoningEffort::Medium)))
+        let is_reasoning_model = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
+        default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
 
     fn reader(&self) -> CandidateReader {
@@ -112,7 +112,7 @@ fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value
     config
 }
 
-/// Returns the thinking options: a level or, for earlier models, a number of tokens.
+/// Returns the options of thinking: a level or, for earlier models, a budget of tokens.
 fn thinking(model: &str, effort: ReasoningEffort) -> Value {
     if model.contains(LEVEL_MODELS) {
         let level = match effort {

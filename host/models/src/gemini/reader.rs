@@ -12,14 +12,18 @@ use toolwit_agent::model::{FinishReason, TokenUsage};
 /// Parts that the provider produced with its own tools and requires back.
 const PROVIDER_PARTS: [&str; 4] = ["codeExecutionResult", "executableCode", "toolCall", "toolResponse"];
 
-/// Reads responses. The events of a stream have the same fields.
+/// Reads complete responses and the events of streams, which have the same fields.
 #[derive(Debug, Default)]
 pub struct CandidateReader {
-    calls_count: u64,
+    call_count: u64,
 }
 
 impl ResponseReader for CandidateReader {
-    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(
+        &mut self,
+        event: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
         self.read(event, response)?;
         Ok(ReaderState::Open)
     }
@@ -36,34 +40,34 @@ impl ResponseReader for CandidateReader {
 impl CandidateReader {
     fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if let Some(counts) = body.present("usageMetadata") {
-            *response.usage_mut() = usage(counts);
+            *response.usage_mut() = token_usage(counts);
         }
         if let Some(candidate) = body.items("candidates").first() {
             for part in candidate["content"].items("parts") {
-                self.part(part, response)?;
+                self.read_part(part, response)?;
             }
-            let word = candidate.text("finishReason");
-            if !word.is_empty() {
-                response.stop(word, finish(word));
+            let reason = candidate.text("finishReason");
+            if !reason.is_empty() {
+                response.stop(reason, finish_reason(reason));
             }
         }
-        let blocked = body["promptFeedback"].text("blockReason");
-        if !blocked.is_empty() && !response.has_stopped() {
-            response.stop(blocked, Some(FinishReason::ContentFilter));
+        let block_reason = body["promptFeedback"].text("blockReason");
+        if !block_reason.is_empty() && !response.has_stopped() {
+            response.stop(block_reason, Some(FinishReason::ContentFilter));
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let signature = part.text("thoughtSignature");
         let text = part.text("text");
         if let Some(call) = part.present("functionCall") {
             if !signature.is_empty() {
                 response.push_block(json!({CALL_SIGNATURE: signature}))?;
             }
-            self.calls_count += 1;
+            self.call_count += 1;
             return response.push_call(CallPiece {
-                index: Some(self.calls_count),
+                index: Some(self.call_count),
                 id: call.text("id"),
                 name: call.text("name"),
                 arguments: call.get("args"),
@@ -71,8 +75,7 @@ impl CandidateReader {
         }
         if part["thought"] == true {
             response.push_reasoning(text)?;
-            // A summary of thoughts without a signature is only for the user. One with a signature is sent back to the
-            // provider.
+            // A summary of thoughts is for the user. Only one with a signature is sent back to the provider.
             if signature.is_empty() {
                 return Ok(());
             }
@@ -88,8 +91,8 @@ impl CandidateReader {
     }
 }
 
-fn finish(word: &str) -> Option<FinishReason> {
-    match word {
+fn finish_reason(reason: &str) -> Option<FinishReason> {
+    match reason {
         "STOP" => None,
         "MAX_TOKENS" => Some(FinishReason::Length),
         "BLOCKLIST"
@@ -105,7 +108,7 @@ fn finish(word: &str) -> Option<FinishReason> {
     }
 }
 
-fn usage(usage: &Value) -> TokenUsage {
+fn token_usage(usage: &Value) -> TokenUsage {
     let count = |pointer| usage.count(pointer).unwrap_or_default();
     let thoughts = count("/thoughtsTokenCount");
     TokenUsage::new(

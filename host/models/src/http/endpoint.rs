@@ -64,8 +64,8 @@ impl Endpoint {
     /// Creates an endpoint. It does not use proxies from the environment, follow redirects or decompress bodies.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] if the current key must not be sent to this address or is not a valid header value, or if the HTTP
-    /// client cannot be created.
+    /// [`ModelError::Configuration`] if the current key must not be sent to this address or is not a valid header value, or if
+    /// the HTTP client cannot be created.
     pub(crate) fn new(
         address: EndpointAddress,
         authentication: Authentication,
@@ -150,7 +150,9 @@ impl Endpoint {
         if !status.is_success() {
             let wait = retry_after(response.headers(), SystemTime::now());
             // The status is reported even if the body with the explanation does not arrive.
-            let body = HttpReply::new(response, deadline, ERROR_BYTES_MAX).read_beginning().await;
+            let body = HttpReply::new(response, deadline, ERROR_BYTES_MAX)
+                .read_beginning()
+                .await;
             return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), wait));
         }
         let encoding = response.headers().get(CONTENT_ENCODING);
@@ -213,7 +215,8 @@ impl Deadline {
     }
 }
 
-/// Returns the failure of a redirect. Redirects are not followed, since the key and the conversation would be sent to another host.
+/// Returns the failure of a redirect. Redirects are not followed, since the key and the conversation would be sent to another
+/// host.
 fn redirect_failure(response: &Response) -> AttemptFailure {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|location| response.url().join(location).ok());

@@ -36,8 +36,9 @@ const CONTEXT_CODES: [&str; 3] = [
     "model_max_prompt_tokens_exceeded",
 ];
 
-/// Phrases in the messages of such errors, in lower case, for providers that send the same code for every invalid request. In this order,
-/// they are those of Anthropic; of vLLM, Mistral, DeepSeek and OpenRouter; of Anthropic with thinking; of Gemini; and of llama.cpp.
+/// Phrases in the messages of such errors, in lower case, for providers that send the same code for every invalid request. In
+/// this order, they are those of Anthropic; of vLLM, Mistral, DeepSeek and OpenRouter; of Anthropic with thinking; of Gemini;
+/// and of llama.cpp.
 const CONTEXT_PHRASES: [&str; 5] = [
     "prompt is too long",
     "maximum context length",

@@ -18,7 +18,8 @@ pub enum KeyHeader {
     Named(&'static str),
 }
 
-/// A function that returns the current key. It is called before each request, so that a key can be rotated while the client is in use.
+/// A function that returns the current key. It is called before each request, so that a key can be rotated while the client is
+/// in use.
 #[derive(Clone)]
 pub(crate) struct KeySource(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
 

@@ -9,12 +9,12 @@ use tracing::debug;
 use super::failure::AttemptFailure;
 use toolwit_agent::model::ModelError;
 
-/// The policy for retries of requests that failed for a reason that may be temporary, such as an overloaded or unreachable provider. A
-/// request that timed out is not retried.
+/// The policy for retries of requests that failed for a reason that may be temporary, such as an overloaded or unreachable
+/// provider. A request that timed out is not retried.
 ///
 /// Waits double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to its own length, so
-/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. If a wait would exceed what is
-/// left of `wait_ms_total`, the request fails immediately.
+/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. If a wait would
+/// exceed what is left of `wait_ms_total`, the request fails immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {

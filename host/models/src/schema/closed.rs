@@ -1,5 +1,5 @@
-//! Schemas without references, in which every object lists all its properties: for the grammars of local servers, and for Anthropic's
-//! answers.
+//! Schemas without references, in which every object lists all its properties: for the grammars of local servers, and for
+//! Anthropic's answers.
 
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,8 @@ const DROPPED_KEYWORDS: [&str; 22] = [
 
 /// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
 ///
-/// Returns `None` for a schema that cannot be expressed without excluding valid values, such as one with recursion or with an object that
-/// accepts properties of any name, and for a schema that is too deep or too large.
+/// Returns `None` for a schema that cannot be expressed without excluding valid values, such as one with recursion or with an
+/// object that accepts properties of any name, and for a schema that is too deep or too large.
 pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
     let mut converter = Converter {
         root: schema,

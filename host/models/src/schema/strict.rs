@@ -176,8 +176,8 @@ fn is_required(fields: &Map<String, Value>, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// Removes the `null`s that stand for omitted optional properties from the arguments of a strict call. `None` if there are no such
-/// `null`s, or if the arguments are not an object.
+/// Removes the `null`s that stand for omitted optional properties from the arguments of a strict call. `None` if there are no
+/// such `null`s, or if the arguments are not an object.
 pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<String> {
     if !arguments.contains("null") {
         return None;

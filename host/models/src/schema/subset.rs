@@ -75,8 +75,8 @@ const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
 ];
 
 impl SchemaSubset {
-    /// Converts a schema to one with the allowed keywords only, in their original order. The root becomes an object; the properties of
-    /// alternatives at the root become optional properties.
+    /// Converts a schema to one with the allowed keywords only, in their original order. The root becomes an object; the
+    /// properties of alternatives at the root become optional properties.
     pub(crate) fn convert(self, schema: &Value) -> Value {
         let empty = Map::new();
         let fields = schema.as_object().unwrap_or(&empty);
@@ -138,7 +138,10 @@ impl SchemaSubset {
                 (_, "definitions") => ("$defs", value.clone()),
                 (_, keyword) => (keyword, value.clone()),
             };
-            if let Some(value) = self.value_form(keyword).and_then(|form| self.convert_value(form, value, depth)) {
+            if let Some(value) = self
+                .value_form(keyword)
+                .and_then(|form| self.convert_value(form, value, depth))
+            {
                 converted.entry(keyword).or_insert(value);
             }
         }
@@ -227,7 +230,10 @@ mod tests {
             },
             "required": ["z"],
         });
-        assert_eq!(SchemaSubset::ObjectRoot.convert(&schema).to_string(), anthropic.to_string());
+        assert_eq!(
+            SchemaSubset::ObjectRoot.convert(&schema).to_string(),
+            anthropic.to_string()
+        );
         let gemini = SchemaSubset::Gemini.convert(&schema);
         assert_eq!(
             gemini["properties"]["a"],

@@ -1,8 +1,8 @@
-//! The JSON in which a model answers or calls tools.
+//! The JSON format in which a model answers or calls tools.
 
 use serde_json::{Map, Value, json};
 
-use super::reply::{InvalidReply, Reply, ParsedCall};
+use super::reply::{InvalidReply, ParsedCall, Reply};
 use toolwit_core::ToolCall;
 use toolwit_core::text::{json_type, parse_json};
 
@@ -12,10 +12,10 @@ pub(super) const ANSWER: &str = "answer";
 /// The key of the list of calls.
 pub(super) const TOOL_CALLS: &str = "tool_calls";
 
-/// Reads a complete response. Text that is not JSON is an answer, since a server without constraints does not require JSON.
+/// Reads a complete response. Text that is not JSON is an answer: a server that ignores the schema does not enforce JSON.
 ///
 /// # Errors
-/// The response looks like JSON, but is not an answer or a list of calls.
+/// The response begins like a JSON object, but is not an answer or a list of calls.
 pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     let body = without_fence(text.trim());
     if !body.starts_with('{') {
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     Ok(Reply { text, calls })
 }
 
-/// Writes an earlier response of the model in the format in which it must respond.
+/// Writes an earlier response in the format in which the model must respond.
 pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let mut fields = Map::new();
     if !text.is_empty() || calls.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     Value::Object(fields).to_string()
 }
 
-/// Writes a call. Its arguments are always an object.
+/// Converts a call to JSON. Arguments that are not valid JSON become an empty object.
 pub(super) fn call_json(call: &ToolCall) -> Value {
     let arguments = parse_json(&call.arguments).unwrap_or_else(|_| json!({}));
     json!({"name": call.name, "arguments": arguments})

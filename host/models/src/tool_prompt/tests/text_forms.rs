@@ -1,6 +1,6 @@
 //! The forms of calls in text.
 
-use crate::tool_prompt::call_text::{read, without_marks, reply_text};
+use crate::tool_prompt::call_text::{read, reply_text, without_marks};
 use crate::tool_prompt::reply::Reply;
 use toolwit_core::ToolCall;
 
