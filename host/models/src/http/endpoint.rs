@@ -135,8 +135,8 @@ impl Endpoint {
         let mut request = self.client.post(self.address.url().clone()).body(body);
         if let Some(key) = key {
             let header = self.authentication.header;
-            let is_allowed = self.address.check_key(self.authentication.plain_http);
-            let (name, value) = is_allowed
+            let key_check = self.address.check_key(self.authentication.plain_http);
+            let (name, value) = key_check
                 .and_then(|()| header.with_key(key))
                 .map_err(AttemptFailure::Permanent)?;
             request = request.header(name, value);

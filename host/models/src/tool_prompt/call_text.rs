@@ -89,7 +89,7 @@ pub(super) struct LineState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart {
     /// The start is too short to decide between text and a call.
-    Open,
+    Undecided,
     Text,
     Call,
 }

@@ -49,7 +49,7 @@ impl HealthTool {
 
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
-        let health = check.as_ref().map(|(_, check_outcome)| match check_outcome {
+        let health = check.as_ref().map(|(_, rating)| match rating {
             CheckOutcome::Success => (HealthSignal::Healthy, HEALTHY),
             CheckOutcome::Failure(_) => (HealthSignal::Broken, BROKEN),
         });

@@ -72,7 +72,8 @@ impl Matrix {
         };
         if rows == 0 || columns == 0 || columns > COLUMNS_MAX {
             return Err(format!(
-                "it has {rows} vectors with {columns} components; at least one of both is required, and at most {COLUMNS_MAX} components are supported"
+                "it has {rows} vectors with {columns} components; at least 1 of both and at most {COLUMNS_MAX} \
+                 components are supported"
             ));
         }
         let expected_bytes = rows
