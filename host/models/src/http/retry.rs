@@ -110,7 +110,7 @@ impl Attempts {
 /// The waits of one request.
 struct Waits {
     backoff: ExponentialBackoff,
-    /// What is left of [`RetryPolicy::wait_ms_total`].
+    /// The rest of [`RetryPolicy::wait_ms_total`].
     remaining: Duration,
 }
 

@@ -26,7 +26,7 @@ pub struct ItemReader {
     numbers: HashMap<String, u64>,
 }
 
-/// What has been read of an output item: the number of bytes of each of its texts, and whether it is complete.
+/// The progress of reading an output item: the number of bytes read of each of its texts, and whether it is complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct ItemProgress {
     text_bytes: usize,

@@ -15,7 +15,7 @@ use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX,
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;
 
-/// What happens to a file of a package that is added.
+/// The change of a file of a package that is added.
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),

@@ -248,7 +248,7 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Logs a warning and returns the default if the store failed. This is no error, because the metadata can be read from the
+/// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read from the
 /// directories again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
