@@ -8,7 +8,7 @@ use tokio::select;
 use super::dialect::{Dialect, ReaderState};
 use super::response_body::BodyReader;
 use crate::assembly::ResponseAssembly;
-use crate::http::{AttemptFailure, Endpoint, HttpReply, Secret};
+use crate::http::{AttemptFailure, Endpoint, HttpResponse, Secret};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
 /// A model behind an API of a provider.
@@ -90,19 +90,19 @@ impl<D: Dialect> ModelClient<D> {
         key: Option<&Secret>,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
-        let mut reply = self.endpoint.send(body.to_vec(), key).await?;
+        let mut http_response = self.endpoint.send(body.to_vec(), key).await?;
         let mut body_reader = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
         loop {
-            let piece = match reply.next_piece().await {
+            let piece = match http_response.next_piece().await {
                 // The connection may fail after the response is complete.
                 Err(_) if body_reader.is_complete(response) => return body_reader.end(response),
                 piece => piece?,
             };
             let Some(piece) = piece else {
-                return body_reader.finish(&reply.content_type(), response);
+                return body_reader.finish(&http_response.content_type(), response);
             };
             if body_reader.push(piece.as_ref(), response)? == ReaderState::Done {
-                drain(&mut reply).await;
+                drain(&mut http_response).await;
                 return Ok(());
             }
         }
@@ -158,7 +158,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
 }
 
 /// Reads the end of a body, which normally has arrived already, so that the connection can be used again.
-async fn drain(reply: &mut HttpReply) {
-    let end = async { while let Ok(Some(_)) = reply.next_piece().await {} };
+async fn drain(http_response: &mut HttpResponse) {
+    let end = async { while let Ok(Some(_)) = http_response.next_piece().await {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
 }

@@ -7,7 +7,7 @@ use reqwest::{Client, Response, Url};
 
 use super::address::{EndpointAddress, PlainHttp};
 use super::failure::{AttemptFailure, ProviderError};
-use super::http_reply::HttpReply;
+use super::http_reply::HttpResponse;
 use super::key::{KeyHeader, KeySource};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
@@ -127,11 +127,11 @@ impl Endpoint {
         self.authentication.key.as_ref().and_then(KeySource::read)
     }
 
-    /// Sends a request once. Returns the response when its headers have arrived; its body is read from the returned reply.
+    /// Sends a request once, and returns the response as soon as its headers have arrived. Its body has not been read yet.
     ///
     /// # Errors
     /// A failure of the transport, a response with another status than success, or a compressed body.
-    pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpReply, AttemptFailure> {
+    pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpResponse, AttemptFailure> {
         let mut request = self.client.post(self.address.url().clone()).body(body);
         if let Some(key) = key {
             let header = self.authentication.header;
@@ -150,7 +150,7 @@ impl Endpoint {
         if !status.is_success() {
             let wait = retry_after(response.headers(), SystemTime::now());
             // The status is reported even if the body with the explanation does not arrive.
-            let body = HttpReply::new(response, deadline, ERROR_BYTES_MAX)
+            let body = HttpResponse::new(response, deadline, ERROR_BYTES_MAX)
                 .read_beginning()
                 .await;
             return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), wait));
@@ -162,7 +162,7 @@ impl Endpoint {
                 "it is compressed (`{encoding}`), which was not requested"
             )));
         }
-        Ok(HttpReply::new(response, deadline, self.wire_bytes_max()))
+        Ok(HttpResponse::new(response, deadline, self.wire_bytes_max()))
     }
 
     /// Returns the limit on the bytes of a body. A stream repeats names and ids in each event, and is much larger than the

@@ -7,14 +7,14 @@ use super::endpoint::Deadline;
 use super::failure::AttemptFailure;
 
 /// An HTTP response. Its body is limited in time and in bytes while it is read.
-pub(crate) struct HttpReply {
+pub(crate) struct HttpResponse {
     response: Response,
     deadline: Deadline,
     bytes_left: usize,
     bytes_max: usize,
 }
 
-impl HttpReply {
+impl HttpResponse {
     pub(super) fn new(response: Response, deadline: Deadline, bytes_max: usize) -> Self {
         Self {
             response,

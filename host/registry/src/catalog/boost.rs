@@ -16,8 +16,7 @@ pub enum HealthSignal {
     /// It was never checked, or too long ago.
     #[default]
     Unknown,
-    /// Its last call failed, not too long ago. It ranks below the tools that are not broken, unless the query names
-    /// it.
+    /// Its last call failed, not too long ago. It ranks below the tools that are not broken, unless the query names it.
     Broken,
 }
 

@@ -15,8 +15,8 @@ const COMPONENTS_MAX: usize = 2_048;
 /// The search was tuned for static word vectors, such as those of [`WordVectors`](crate::WordVectors). A call blocks the thread
 /// of the search, which makes one or two calls for each catalog.
 pub trait EmbeddingModel: Send + Sync {
-    /// Returns the vector of a text, or `None` if the model knows no word of it. All vectors of a model have the same length,
-    /// which is at most 2,048.
+    /// Returns the vector of a text, or `None` if the model knows no word of it. All vectors of a model must have the same
+    /// length, which must not exceed 2,048.
     fn embed(&self, text: &str) -> Option<Vec<f32>>;
 }
 

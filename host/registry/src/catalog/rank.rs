@@ -377,7 +377,7 @@ impl Posting {
     }
 }
 
-/// Converts a number of words to a number that scores can be multiplied with.
+/// Converts a number of words to a factor for scores.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
 fn count(words: u32) -> f32 {
     words as f32

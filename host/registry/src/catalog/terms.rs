@@ -8,11 +8,11 @@ use super::rules::Rules;
 use super::text::{self, CachedStemmer};
 use super::union::CatalogUnion;
 
-/// Maximum number of tokenised words: of the intent and of the task, and of each earlier message.
+/// Maximum number of tokenised words of the intent and of the task, and maximum number of those of each earlier message.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// Maximum number of earlier messages that are used, and of their words that are looked up.
+/// Maximum number of earlier messages that are used, and maximum number of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
