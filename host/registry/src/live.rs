@@ -55,10 +55,10 @@ impl LiveRegistry {
     ) -> Result<Self, Error> {
         let scan = Scan::new(runtime.clone(), paths.to_vec(), missing, store, embedding_model);
         let (registry, files) = scan.first_scan().await?;
-        Ok(Self::with(registry, Some(scan), files))
+        Ok(Self::from_parts(registry, Some(scan), files))
     }
 
-    fn with(registry: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
+    fn from_parts(registry: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
         let state = LiveState {
             scan,
             current: watch::Sender::new(registry),
@@ -119,6 +119,6 @@ impl LiveRegistry {
 impl From<Registry> for LiveRegistry {
     /// Creates a registry that never changes.
     fn from(registry: Registry) -> Self {
-        Self::with(registry, None, ScannedFiles::new())
+        Self::from_parts(registry, None, ScannedFiles::new())
     }
 }

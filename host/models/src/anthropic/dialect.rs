@@ -105,11 +105,11 @@ impl Dialect for Messages {
 /// Returns the tools. The model finds deferred tools with the provider's own search tool, which is never deferred.
 fn tools(request: &ChatRequest<'_>) -> Value {
     if request.delivery != Delivery::Native {
-        return request.tools.iter().map(tool).collect();
+        return request.tools.iter().map(tool_declaration).collect();
     }
     let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
     let deferred = request.tools.iter().map(|one| {
-        let mut tool = tool(one);
+        let mut tool = tool_declaration(one);
         tool["defer_loading"] = json!(true);
         // Only the model may call the tool. A program at the provider would combine calls and results where the host cannot see
         // them.
@@ -119,7 +119,8 @@ fn tools(request: &ChatRequest<'_>) -> Value {
     std::iter::once(search).chain(deferred).collect()
 }
 
-fn tool(tool: &DeclaredTool) -> Value {
+/// Returns a tool in the format of the API.
+fn tool_declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,

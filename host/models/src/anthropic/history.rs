@@ -68,6 +68,7 @@ fn text_block(content: &str) -> Option<Value> {
     (!content.trim().is_empty()).then(|| json!({"type": "text", "text": content}))
 }
 
+/// Converts a part of an assistant message to a block. `None` for a blank text.
 fn part_block(part: MessagePart<'_>) -> Option<Value> {
     match part {
         MessagePart::Text(content) => text_block(content),
@@ -81,6 +82,7 @@ fn part_block(part: MessagePart<'_>) -> Option<Value> {
     }
 }
 
+/// Returns the result of a call as a block.
 fn result_block(id: &str, content: &str, is_error: bool) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.of(id), "content": content});
     if is_error {

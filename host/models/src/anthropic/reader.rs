@@ -95,6 +95,7 @@ impl ResponseReader for MessageReader {
 }
 
 impl MessageReader {
+    /// Reads the start of a block. In a complete response, this is the complete block.
     fn start_block(
         &mut self,
         index: u64,
@@ -136,6 +137,7 @@ impl MessageReader {
         Ok(())
     }
 
+    /// Reads a piece of a block.
     fn add_piece(
         &mut self,
         index: u64,
@@ -164,6 +166,7 @@ impl MessageReader {
         }
     }
 
+    /// Reads the end of a block.
     fn end_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         match self.open_blocks.remove(&index) {
             // Empty input at the start of a block is no input: pieces follow it, or the call has no arguments.
@@ -185,6 +188,7 @@ impl MessageReader {
         }
     }
 
+    /// Updates the token counts with those that a response or an event has.
     fn update_usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
         let counts = &mut self.counts;
         let fields = [
@@ -236,6 +240,7 @@ fn has_no_fields(input: &Value) -> bool {
     input.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
+/// Reads the reason why the model stopped, if there is one.
 fn read_stop_reason(message: &Value, response: &mut ResponseAssembly<'_>) {
     let reason = message.text("stop_reason");
     if reason.is_empty() {

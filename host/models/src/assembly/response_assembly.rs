@@ -150,6 +150,7 @@ impl<'r> ResponseAssembly<'r> {
         self.response
     }
 
+    /// Passes a piece to the listener of the request, unless it is empty.
     fn emit(&mut self, delta: ChatDelta<'_>) {
         if matches!(delta, ChatDelta::Text("") | ChatDelta::Reasoning("")) {
             return;

@@ -229,6 +229,7 @@ fn deserialize_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Str
     })
 }
 
+/// Deserializes an optional content. `null` becomes an empty text.
 fn deserialize_some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     deserialize_content(deserializer).map(Some)
 }
@@ -242,6 +243,7 @@ fn deserialize_arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<S
     })
 }
 
+/// Deserializes a value, or its default from `null`.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

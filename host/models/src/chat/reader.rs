@@ -91,6 +91,7 @@ impl ChunkReader {
         Ok(message.is_some())
     }
 
+    /// Reads a complete message, or a part of one.
     fn read_message(
         &mut self,
         message: &Value,
@@ -135,6 +136,7 @@ impl ChunkReader {
         Ok(())
     }
 
+    /// Reads the reasoning in a message: as text for the user, and in the forms that providers require back.
     fn read_reasoning(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         for field in REASONING_FIELDS {
             let text = message.text(field);

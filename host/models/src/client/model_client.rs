@@ -66,6 +66,7 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
+    /// Sends a request once, and returns its response.
     async fn send_once(
         &self,
         request: ChatRequest<'_>,

@@ -70,6 +70,7 @@ impl<R: ResponseReader> BodyReader<R> {
         self.has_events && response.has_stopped()
     }
 
+    /// Reads the parts of a body in their order, up to the one that completes the response.
     fn read(
         &mut self,
         parts: Vec<BodyPart>,

@@ -67,6 +67,7 @@ impl EventDecoder {
         self.end_event(events);
     }
 
+    /// Reads the complete current line. A blank line ends the event.
     fn end_line(&mut self, events: &mut Vec<String>) {
         let line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
@@ -84,6 +85,7 @@ impl EventDecoder {
         self.line.clear();
     }
 
+    /// Appends the data of the current event to `events`, if the event has data.
     fn end_event(&mut self, events: &mut Vec<String>) {
         if self.data.pop().is_some() {
             events.push(String::from_utf8_lossy(&self.data).into_owned());

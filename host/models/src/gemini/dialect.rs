@@ -52,7 +52,7 @@ impl Dialect for GenerateContent {
             set("systemInstruction", instruction);
         }
         if !request.tools.is_empty() {
-            let declarations: Vec<_> = request.tools.iter().map(declaration).collect();
+            let declarations: Vec<_> = request.tools.iter().map(tool_declaration).collect();
             set("tools", json!([{"functionDeclarations": declarations}]));
             let mode = match options.tool_choice {
                 ToolChoice::Auto => None,
@@ -81,7 +81,8 @@ impl Dialect for GenerateContent {
     }
 }
 
-fn declaration(tool: &DeclaredTool) -> Value {
+/// Returns a tool in the format of the API.
+fn tool_declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,

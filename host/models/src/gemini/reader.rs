@@ -38,6 +38,7 @@ impl ResponseReader for CandidateReader {
 }
 
 impl CandidateReader {
+    /// Reads a response or an event: its first candidate, its usage and its feedback on the prompt.
     fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if let Some(counts) = body.present("usageMetadata") {
             *response.usage_mut() = token_usage(counts);
@@ -58,6 +59,7 @@ impl CandidateReader {
         Ok(())
     }
 
+    /// Reads a part of the content.
     fn read_part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let signature = part.text("thoughtSignature");
         let text = part.text("text");
@@ -91,6 +93,7 @@ impl CandidateReader {
     }
 }
 
+/// Converts the finish reason. `None` if the content decides.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "STOP" => None,

@@ -34,6 +34,7 @@ pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Names
     items
 }
 
+/// Converts a part of an assistant message to an item.
 fn part_item(part: MessagePart<'_>, namespaces: &Namespaces<'_>) -> Value {
     match part {
         MessagePart::Text(text) => json!({"role": "assistant", "content": text}),

@@ -57,6 +57,7 @@ struct Converter<'s> {
 }
 
 impl Converter<'_> {
+    /// Converts a schema at a nesting depth. `None` if it cannot be expressed.
     fn convert(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         self.schemas_left = self.schemas_left.checked_sub(1)?;
         let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;

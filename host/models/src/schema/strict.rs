@@ -70,17 +70,18 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     convert(schema, 0)
 }
 
+/// Converts a schema at a nesting depth. `None` if strict mode cannot express it.
 fn convert(schema: &Value, depth: usize) -> Option<Value> {
     let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
     let mut converted = Map::new();
     for (keyword, value) in fields {
         let (keyword, value) = match keyword.as_str() {
-            "properties" => ("properties", properties(fields, value, depth)?),
+            "properties" => ("properties", convert_properties(fields, value, depth)?),
             "required" => continue,
             "additionalProperties" if *value == json!(false) => continue,
             "items" => ("items", convert(value, depth + 1)?),
             "anyOf" | "oneOf" => ("anyOf", convert_each(value, depth)?),
-            "$defs" => ("$defs", definitions(value, depth)?),
+            "$defs" => ("$defs", convert_definitions(value, depth)?),
             "format" if ACCEPTED_FORMATS.iter().any(|format| value == format) => ("format", value.clone()),
             keyword if KEPT_KEYWORDS.contains(&keyword) => (keyword, value.clone()),
             keyword if DROPPED_KEYWORDS.contains(&keyword) => continue,
@@ -100,7 +101,8 @@ fn convert(schema: &Value, depth: usize) -> Option<Value> {
     (is_typed && !is_open_array).then_some(Value::Object(converted))
 }
 
-fn properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
+/// Converts the schemas of properties. Optional ones become nullable.
+fn convert_properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
     let mut converted = Map::new();
     for (name, schema) in properties.as_object()? {
         let value = convert(schema, depth + 1)?;
@@ -119,7 +121,7 @@ fn convert_each(schemas: &Value, depth: usize) -> Option<Value> {
     schemas.map(|schema| convert(schema, depth + 1)).collect()
 }
 
-fn definitions(definitions: &Value, depth: usize) -> Option<Value> {
+fn convert_definitions(definitions: &Value, depth: usize) -> Option<Value> {
     let definitions = definitions.as_object()?.iter();
     let converted = definitions.map(|(name, schema)| Some((name.clone(), convert(schema, depth)?)));
     Some(Value::Object(converted.collect::<Option<_>>()?))

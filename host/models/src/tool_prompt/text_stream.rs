@@ -30,6 +30,7 @@ impl TextStream {
         text
     }
 
+    /// Reads the current line, as far as it has arrived, and appends what is certainly text.
     fn read_line(&mut self, text: &mut String) {
         let is_complete = self.line.ends_with('\n');
         let start = self.line_state.classify_start(&self.line);

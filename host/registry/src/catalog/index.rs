@@ -279,6 +279,7 @@ impl Catalog {
         term
     }
 
+    /// Records that a word occurs in a name.
     fn add_name_word(&mut self, term: u32, stem: &str) {
         let postings = &mut self.postings[term as usize];
         if !std::mem::replace(&mut postings.is_name_word, true) {

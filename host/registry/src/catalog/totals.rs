@@ -40,6 +40,7 @@ impl Totals {
         self.apply(lengths, u64::wrapping_sub);
     }
 
+    /// Adds or subtracts a tool. `operation` is the wrapping addition or subtraction.
     fn apply(&mut self, lengths: &[u8; FIELDS], operation: fn(u64, u64) -> u64) {
         self.tools = operation(self.tools, 1);
         for (total, length) in self.fields.iter_mut().zip(lengths) {

@@ -72,6 +72,7 @@ impl FileUrl {
         file.strip_suffix(".wasm").unwrap_or(file)
     }
 
+    /// Checks that a URL is allowed.
     fn check(url: Url) -> Result<Self, Error> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(invalid("a URL contains a user name or a password"));

@@ -84,6 +84,7 @@ impl Interfaces {
         Ok(vec![section])
     }
 
+    /// Returns the document with this file name, if there is one.
     pub(crate) fn into_document(mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }

@@ -47,6 +47,7 @@ impl HealthTool {
         }
     }
 
+    /// Records the outcome of a call.
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
         let health = check.as_ref().map(|(_, rating)| match rating {

@@ -96,6 +96,7 @@ struct Variable {
 }
 
 impl Permissions {
+    /// Converts the permissions to those that a plugin requests.
     fn into_requested(self, plugin: &str) -> RequestedPermissions {
         let mut permissions = RequestedPermissions::default();
         for storage in allowed_items(self.storage) {

@@ -56,6 +56,7 @@ pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<Compon
     Ok(files)
 }
 
+/// Lists the component file at a path, or those in the directory at a path.
 fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

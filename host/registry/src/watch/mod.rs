@@ -92,6 +92,8 @@ impl LiveRegistry {
     }
 }
 
+/// Scans the directories after each series of events and at intervals, and discovers dynamic tools of new plugins. Never
+/// returns.
 async fn watch(live: LiveRegistry, options: WatchOptions) {
     let (sender, mut events) = mpsc::channel(1);
     #[cfg(feature = "watch")]

@@ -26,13 +26,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("health_order.sql"),
 ];
 
+/// Opens a store, creates it if it does not exist, and replaces it if it is damaged.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(StoreError::Directory)?;
     }
     match connect(path) {
-        Err(StoreError::Database(error)) if is_damage(&error) && !has_store_header(path) => Err(StoreError::Foreign),
-        Err(StoreError::Database(error)) if is_damage(&error) => {
+        Err(StoreError::Database(error)) if is_damage_error(&error) && !has_store_header(path) => {
+            Err(StoreError::Foreign)
+        }
+        Err(StoreError::Database(error)) if is_damage_error(&error) => {
             tracing::warn!(store = %path.display(), %error, "the store is damaged; it is renamed and created again");
             rename_damaged(path).map_err(StoreError::Directory)?;
             connect(path)
@@ -76,6 +79,7 @@ fn configure_and_migrate(mut connection: Connection) -> Result<Connection, Store
     Ok(connection)
 }
 
+/// Updates the schema to the newest version.
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     // Immediate, so that two processes that open a new store do not both create it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -114,7 +118,8 @@ fn has_store_header(path: &Path) -> bool {
     read_result.is_ok() && header.starts_with(MAGIC) && header[APPLICATION_ID_OFFSET..] == APPLICATION_ID.to_be_bytes()
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+/// Returns whether an error means that the file of a database is damaged or is not a database.
+fn is_damage_error(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
