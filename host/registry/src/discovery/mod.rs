@@ -63,7 +63,8 @@ impl Package {
         Some(error.with_plugin(&*self.name))
     }
 
-    /// Returns the error of the last discovery, if it failed but the package is usable.
+    /// Returns the error of the last discovery, if it failed. If the failure broke the package, [`Package::reason`] returns it
+    /// instead.
     #[must_use]
     pub fn discovery_failure(&self) -> Option<&Error> {
         self.discovery_failure.as_deref()
