@@ -1,4 +1,4 @@
-//! The names of models, and the creation of their clients.
+//! The names of models with their providers, and the creation of their clients.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub struct ModelSpec {
     provider: &'static Provider,
     model: String,
     base_url: Option<String>,
-    tool_calls: ToolCallFormat,
+    tool_call_format: ToolCallFormat,
 }
 
 impl ModelSpec {
@@ -46,11 +46,11 @@ impl ModelSpec {
                 suggestion: "use the format `native`, or a model behind an API".to_owned(),
             });
         }
-        self.tool_calls = format;
+        self.tool_call_format = format;
         Ok(self)
     }
 
-    /// Sets another base URL.
+    /// Sets the base URL, in place of the provider's own.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a scripted model, which has no base URL.
@@ -85,7 +85,7 @@ impl FromStr for ModelSpec {
             provider,
             model: model.to_owned(),
             base_url: base_url.map(str::to_owned),
-            tool_calls: ToolCallFormat::Native,
+            tool_call_format: ToolCallFormat::Native,
         })
     }
 }
@@ -94,7 +94,7 @@ impl FromStr for ModelSpec {
 fn split_base_url(text: &str) -> (&str, Option<&str>) {
     let marks = ["@http://", "@https://"];
     match marks.iter().filter_map(|mark| text.find(mark)).min() {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        Some(position) => (&text[..position], Some(&text[position + 1..])),
         None => (text, None),
     }
 }
@@ -111,36 +111,41 @@ impl fmt::Display for ModelSpec {
 
 /// Creates the client of a model. No request is sent; a scenario is read from its file.
 ///
-/// The key and the base URL come from the provider's variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A base URL in
-/// the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base URL from the
-/// name or `OLLAMA_HOST`.
+/// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A
+/// base URL in the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base
+/// URL from the name or `OLLAMA_HOST`.
 ///
 /// # Errors
-/// [`ModelError::Configuration`] if the key is missing, the base URL is invalid, or the scenario cannot be read or parsed.
+/// [`ModelError::Configuration`] if the key or the base URL is missing, the base URL is invalid, or the scenario cannot be read
+/// or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     if spec.provider.api == ProviderApi::Scripted {
         return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
     }
     let spec = spec.clone();
     // Reading the platform's root certificates blocks.
-    match tokio::task::spawn_blocking(move || over_http(spec)).await {
+    match tokio::task::spawn_blocking(move || http_model(spec)).await {
         Ok(model) => model,
         Err(_) => Err(ModelError::Cancelled),
     }
 }
 
-fn over_http(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
-    let tool_calls = spec.tool_calls;
+/// Creates the client of a model behind an API.
+fn http_model(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+    let tool_call_format = spec.tool_call_format;
     let model: Arc<dyn ChatModel> = match spec.provider.api {
-        ProviderApi::Responses => Arc::new(client::<Responses>(spec)?.build()?),
-        ProviderApi::Anthropic => Arc::new(client::<Messages>(spec)?.build()?),
-        ProviderApi::Gemini => Arc::new(client::<GenerateContent>(spec)?.build()?),
-        ProviderApi::ChatCompletions | ProviderApi::Scripted => Arc::new(client::<ChatCompletions>(spec)?.build()?),
+        ProviderApi::Responses => Arc::new(client_builder::<Responses>(spec)?.build()?),
+        ProviderApi::Anthropic => Arc::new(client_builder::<Messages>(spec)?.build()?),
+        ProviderApi::Gemini => Arc::new(client_builder::<GenerateContent>(spec)?.build()?),
+        ProviderApi::ChatCompletions | ProviderApi::Scripted => {
+            Arc::new(client_builder::<ChatCompletions>(spec)?.build()?)
+        }
     };
-    Ok(tool_calls.apply(model))
+    Ok(tool_call_format.apply(model))
 }
 
-fn client<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, ModelError> {
+/// Returns the builder of a client, with the provider's base URL and key.
+fn client_builder<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, ModelError> {
     let provider = spec.provider;
     let base_url = spec.base_url.or_else(|| provider.base_url(variable));
     let base_url = base_url.ok_or_else(|| ModelError::Configuration {

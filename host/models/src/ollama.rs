@@ -3,6 +3,7 @@
 /// The variable that sets the address for Ollama's own programs.
 pub(super) const HOST_VARIABLE: &str = "OLLAMA_HOST";
 
+/// Ollama's port, for an address that is not a URL and has no port.
 const PORT_DEFAULT: &str = "11434";
 
 /// Converts a value of `OLLAMA_HOST` to a base URL: a host, a host with a port, a URL, or an empty value.

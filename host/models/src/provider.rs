@@ -11,17 +11,18 @@ pub(crate) enum ProviderApi {
     Responses,
     Anthropic,
     Gemini,
-    /// No API: a scenario in a file.
+    /// No API: the scripted model, whose responses are in a file.
     Scripted,
 }
 
-/// A provider: its API, its base URL, and the variables with its key.
+/// A provider: its API, its base URL, and the environment variables with its base URL and its key.
 #[derive(Debug)]
 pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.
     pub(crate) name: &'static str,
     pub(crate) api: ProviderApi,
-    /// The base URL, unless a variable or the name of the model has another one.
+    /// The base URL, unless a variable or the name of the model has another one. `None` if the provider has no usual base URL,
+    /// and for Ollama, whose own variable has another format.
     pub(crate) base_url: Option<&'static str>,
     pub(crate) base_url_variables: &'static [&'static str],
     pub(crate) key_variables: &'static [&'static str],
@@ -123,7 +124,7 @@ const PROVIDERS: &[Provider] = &[
 ];
 
 impl Provider {
-    /// Returns the provider with a name.
+    /// Returns the provider with this name, or `None` for an unknown name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
     }
@@ -133,7 +134,8 @@ impl Provider {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
-    /// Returns the base URL: that of a variable, or the provider's own. `None` if there is neither.
+    /// Returns the base URL: that of a variable, or else the provider's own. `None` if there is neither. `variable` returns the
+    /// value of an environment variable.
     pub(crate) fn base_url(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
         if self.name == "ollama" {
             return Some(ollama::base_url(&variable(ollama::HOST_VARIABLE).unwrap_or_default()));

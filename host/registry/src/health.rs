@@ -1,17 +1,17 @@
-//! The rating of call outcomes as the health of tools, and the time for which a rating is valid.
+//! The health of tools: what the outcome of a call shows about it, and for how long that is valid.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
 use toolwit_core::{Error, ErrorKind, Phase, ToolId, ToolResult};
 
-/// The time for which a failure is valid. After a day its cause may have been fixed.
+/// The time for which a failure is valid. Later, its cause may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// The time for which a success is valid. After 30 days the tool may have stopped working.
+/// The time for which a success is valid. Later, the tool may have stopped working.
 const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// A tool whose last call failed.
+/// A tool that did not load or whose call failed, when that was last checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailingTool {
     /// The tool.
@@ -22,11 +22,11 @@ pub struct FailingTool {
 
 /// Returns the current time in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the state of a tool, which is unknown if the last check is too old.
+/// Returns the state of a tool at a time. It is unknown if the last check is too old, or if no check was about a call.
 #[must_use]
 pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     let age = Duration::from_millis(now_ms.saturating_sub(health.checked_ms));
@@ -39,8 +39,9 @@ pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Converts the outcome of a call to a health check. `None` if it shows nothing about the tool: the tool returned an error of
-/// its own, or the cause is outside the tool, such as invalid arguments, a missing key or grant, or a cancellation.
+/// Converts the outcome of a call to a health check. `None` if the outcome shows nothing about the health of the tool: the tool
+/// returned an error itself, or the cause is outside of the tool, such as invalid arguments, a missing key or grant, or a
+/// cancellation.
 #[must_use]
 pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage, CheckOutcome)> {
     let error = match outcome {
@@ -58,7 +59,7 @@ pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage
     stage.map(|stage| (stage, CheckOutcome::Failure(error.message.clone())))
 }
 
-/// Returns whether a call counts as a use of the tool: it returned a result, even if that is an error of its own.
+/// Returns whether a call counts as a use of the tool: the tool returned a result, or an error itself.
 #[must_use]
 pub(crate) fn is_use(outcome: Result<&ToolResult, &Error>) -> bool {
     outcome.map_or_else(|error| error.kind == ErrorKind::Tool, |_| true)

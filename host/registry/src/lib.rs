@@ -42,7 +42,7 @@ mod vectors;
 mod watch;
 
 pub use catalog::{
-    Catalog, CatalogUnion, Cutoff, Document, Embedding, EmbeddingModel, HITS_DEFAULT, HealthBoost, Hit, IndexedTool,
+    Catalog, CatalogUnion, Cutoff, Document, Embedding, EmbeddingModel, HITS_DEFAULT, HealthSignal, Hit, IndexedTool,
     InnerTool, Query, RankingSignals, TermExtractor, Terms,
 };
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};

@@ -14,8 +14,8 @@ use toolwit_sandbox::Runtime;
 
 /// The current [`Registry`] of plugin directories. Clones share it.
 ///
-/// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once for
-/// each change of the packages, however many file system events caused it.
+/// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once
+/// for each change of the packages, however many file system events caused it.
 #[derive(Clone)]
 pub struct LiveRegistry {
     pub(crate) inner: Arc<LiveState>,
@@ -25,7 +25,7 @@ pub(crate) struct LiveState {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,
     pub(crate) current: watch::Sender<Registry>,
-    /// Locked during a scan: concurrent scans could publish out of order.
+    /// The files of the last scan. Locked during a scan: concurrent scans could publish out of order.
     pub(crate) files: Mutex<ScannedFiles>,
     /// Locked during a discovery, so that no plugin runs twice.
     pub(crate) discovery: Mutex<()>,
@@ -54,20 +54,18 @@ impl LiveRegistry {
         embedding_model: Option<Arc<dyn EmbeddingModel>>,
     ) -> Result<Self, Error> {
         let scan = Scan::new(runtime.clone(), paths.to_vec(), missing, store, embedding_model);
-        let (first, files) = scan.first().await?;
-        Ok(Self::with(first, Some(scan), files))
+        let (registry, files) = scan.first_scan().await?;
+        Ok(Self::from_parts(registry, Some(scan), files))
     }
 
-    fn with(first: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
-        let shared = LiveState {
+    fn from_parts(registry: Registry, scan: Option<Scan>, files: ScannedFiles) -> Self {
+        let state = LiveState {
             scan,
-            current: watch::Sender::new(first),
+            current: watch::Sender::new(registry),
             files: Mutex::new(files),
             discovery: Mutex::default(),
         };
-        Self {
-            inner: Arc::new(shared),
-        }
+        Self { inner: Arc::new(state) }
     }
 
     /// Returns the current snapshot.
@@ -76,7 +74,7 @@ impl LiveRegistry {
         self.inner.current.borrow().clone()
     }
 
-    /// Returns a receiver that is notified once for each change.
+    /// Returns a receiver of the current snapshot. It is notified once for each change.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<Registry> {
         self.inner.current.subscribe()
@@ -88,13 +86,13 @@ impl LiveRegistry {
     /// modified for two seconds.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when an existing directory cannot be read.
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a directory that exists cannot be read.
     pub async fn refresh(&self) -> Result<RefreshOutcome, Error> {
         let Some(scan) = &self.inner.scan else {
             return Ok(RefreshOutcome::default());
         };
         let mut files = self.inner.files.lock().await;
-        let rescan = scan.again(&self.current(), &files).await?;
+        let rescan = scan.rescan(&self.current(), &files).await?;
         *files = rescan.files;
         let is_changed = rescan.registry.is_some();
         if let Some(registry) = rescan.registry {
@@ -111,7 +109,7 @@ impl LiveRegistry {
         self.inner.scan.is_none()
     }
 
-    /// Returns the directories and component files that it scans.
+    /// Returns the paths to directories and component files that it scans; no paths for a registry that never changes.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         self.inner.scan.as_ref().map_or(&[], Scan::paths)
@@ -121,6 +119,6 @@ impl LiveRegistry {
 impl From<Registry> for LiveRegistry {
     /// Creates a registry that never changes.
     fn from(registry: Registry) -> Self {
-        Self::with(registry, None, ScannedFiles::new())
+        Self::from_parts(registry, None, ScannedFiles::new())
     }
 }

@@ -13,7 +13,7 @@ use toolwit_sandbox::Plugin;
 /// The extension of component files.
 pub(crate) const EXTENSION: &str = "wasm";
 
-/// Reserved names: the ids of other kinds of tools start with them.
+/// Reserved names: the ids of native tools, of tools of MCP servers and of the host's own tools start with them.
 const RESERVED: [&str; 3] = ["host", "mcp", "native"];
 
 /// A component file in a plugin directory, with its manifest.
@@ -24,7 +24,7 @@ pub struct Package {
     pub name: String,
     /// The component file.
     pub path: PathBuf,
-    /// Its manifest, if it has one.
+    /// Its manifest: the file next to it, or else the one that it contains.
     pub manifest: Option<Arc<Manifest>>,
     /// Whether it can be used.
     pub status: PackageStatus,
@@ -51,7 +51,7 @@ impl Package {
         }
     }
 
-    /// Returns why the package is broken.
+    /// Returns the reason why the package is broken, or `None` if it is usable.
     #[must_use]
     pub fn reason(&self) -> Option<&Error> {
         match &self.status {
@@ -60,38 +60,41 @@ impl Package {
         }
     }
 
-    /// Reads a user interface of its tools: an HTML document. `None` if the component has no such document. Blocks.
+    /// Reads a user interface of its tools, an HTML document, by file name. `None` if the component has no such document, or if
+    /// the package is broken. Blocks.
     ///
     /// # Errors
-    /// If the component cannot be read, or has changed since it was inspected.
+    /// If the component cannot be read or has changed since it was inspected, or if its user interfaces are invalid.
     pub fn read_interface(&self, name: &str) -> Result<Option<String>, Error> {
         let Some(plugin) = self.plugin() else { return Ok(None) };
         let interfaces = Interfaces::embedded(&plugin.read_component()?)?;
         Ok(interfaces.into_document(name))
     }
 
-    /// Reads the permissions that a usable component requests, in itself or in a file next to it. `None` if it requests nothing.
+    /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None`
+    /// if it has no requests in such a format, or if it is broken.
     ///
     /// # Errors
     /// As [`RequestedPermissions::read`].
-    pub async fn read_requested(&self) -> Result<Option<RequestedPermissions>, Error> {
+    pub async fn read_requested_permissions(&self) -> Result<Option<RequestedPermissions>, Error> {
         let Some(plugin) = self.plugin().cloned() else {
             return Ok(None);
         };
         let path = self.path.clone();
         let read = tokio::task::spawn_blocking(move || RequestedPermissions::read(&plugin, &path));
         read.await.unwrap_or_else(|error| {
-            let message = "reading the policy file failed unexpectedly";
+            let message = "reading the requested permissions failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         })
     }
 
-    /// Returns how complete its manifest is.
+    /// Returns how complete its manifest is. A package without a manifest is minimal.
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.manifest.as_deref().map(Manifest::tier).unwrap_or_default()
     }
 
+    /// Creates a package that cannot be used. Its name is the file name if that is not a valid plugin name.
     pub(crate) fn broken(path: &Path, error: Error) -> Self {
         let name =
             name_of(path).unwrap_or_else(|_| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
@@ -111,13 +114,13 @@ pub(crate) fn stored_path(path: &Path) -> String {
     absolute.to_string_lossy().into_owned()
 }
 
-/// Returns the plugin name of a component file.
+/// Returns the plugin name of a component file: the file name without its extension.
 pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
     let stem = path.file_stem().unwrap_or_default().to_str();
-    let checked = stem
+    let valid_name = stem
         .ok_or("is not valid Unicode")
         .and_then(|stem| check_name(stem).map(|()| stem));
-    checked.map(str::to_owned).map_err(|why| {
+    valid_name.map(str::to_owned).map_err(|why| {
         let message = format!("its file name {why}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion("rename it with letters, digits, `-`, `_` and `.`")
@@ -125,12 +128,12 @@ pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
 }
 
 /// Checks a plugin name. It is part of ids, grants, file names and commands, so only letters, digits, `-`, `_` and `.` are
-/// allowed. The error is the reason, without a subject.
+/// allowed. The error is the rest of a sentence that begins with the name, such as `starts with a dot`.
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     const BYTES_MAX: usize = 64;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || !name.chars().all(fits) {
-        return Err("contains characters that are not allowed in a plugin's name");
+        return Err("is empty or contains characters that are not allowed in a plugin's name");
     }
     if name.starts_with('.') {
         return Err("starts with a dot");
@@ -149,7 +152,8 @@ pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
     identity_of(one) == identity_of(other)
 }
 
-/// Returns the form of a plugin name that tool names use.
+/// Returns the form of a plugin name that tool names use. Different names can have the same form, such as `My-Tool` and
+/// `my_tool`.
 pub(crate) fn identity_of(name: &str) -> String {
     snake_case(name)
 }

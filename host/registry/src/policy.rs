@@ -38,26 +38,26 @@ pub struct OperatorPolicy {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ApprovalSettings {
-    /// The mode of all classes without a mode of their own.
+    /// The mode of each effect class that has no mode of its own.
     pub default: Option<ApprovalMode>,
-    /// The mode of calls that only read.
+    /// The mode of tools of the class `read`.
     pub read: Option<ApprovalMode>,
-    /// The mode of idempotent calls.
+    /// The mode of tools of the class `idempotent`.
     pub idempotent: Option<ApprovalMode>,
-    /// The mode of all other calls.
+    /// The mode of tools of the class `write`.
     pub write: Option<ApprovalMode>,
     /// Rules for single tools. The first that applies decides.
     pub rule: Vec<ApprovalRule>,
 }
 
-/// The effect class of some tools.
+/// The effect class that the operator sets for some tools.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EffectSetting {
     /// A pattern of tool ids.
     pub tool: String,
-    /// Their class.
+    /// The effect class of these tools.
     pub class: EffectClass,
 }
 
@@ -68,8 +68,9 @@ impl OperatorPolicy {
     /// Reads a policy file. `None` if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key;
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
+    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
+    /// cannot be read.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let Some(text) = text_file::read(path, PROJECT_BYTES_MAX)? else {
             return Ok(None);
@@ -79,7 +80,8 @@ impl OperatorPolicy {
         text_file::parse(&text, &name, hint).map(Some)
     }
 
-    /// Returns the policy. `mode` replaces the modes of all classes; the rules for single tools remain.
+    /// Converts the settings to an approval policy. `mode`, if there is one, replaces the modes of all effect classes; the
+    /// rules for single tools and the effect classes of tools remain.
     #[must_use]
     pub fn approval_policy(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
         let settings = &self.approval;

@@ -1,4 +1,4 @@
-//! TOML files with a limited size.
+//! Text files with a limited size, and their content as TOML.
 
 use std::io::ErrorKind as FileError;
 use std::path::Path;
@@ -8,10 +8,11 @@ use serde::de::DeserializeOwned;
 use toolwit_core::file::read_text_file;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Reads a regular file. `None` if it does not exist.
+/// Reads a regular file of at most `bytes_max` bytes. `None` if it does not exist.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if it cannot be read, [`ErrorKind::Configuration`] if it is too large or not a regular file.
+/// [`ErrorKind::Io`] if it cannot be read or is not UTF-8, [`ErrorKind::Configuration`] if it is too large or not a regular
+/// file.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unreadable = |error: std::io::Error| {
@@ -22,13 +23,13 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error>
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == FileError::NotFound => Ok(None),
         Err(error) if matches!(error.kind(), FileError::InvalidInput | FileError::FileTooLarge) => {
-            Err(refused(&name, &error.to_string()))
+            Err(unusable(&name, &error.to_string()))
         }
         Err(error) => Err(unreadable(error)),
     }
 }
 
-/// Parses TOML. `origin` names the file in errors, `hint` is their suggestion.
+/// Parses TOML. Errors begin with `origin`, the name of the file, and have `hint` as their suggestion.
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] with line and column.
@@ -42,8 +43,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str, hint: &str) -
     })
 }
 
-/// Returns the error for a file that cannot be used.
-pub(crate) fn refused(origin: &str, why: &str) -> Error {
+/// Returns the error for a file, or a section of a component, that cannot be used.
+pub(crate) fn unusable(origin: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
@@ -51,6 +52,7 @@ pub(crate) fn refused(origin: &str, why: &str) -> Error {
     )
 }
 
+/// Returns the line and the column of a byte offset, both counted from 1.
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

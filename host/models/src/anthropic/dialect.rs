@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::history::{mark_cached, messages, system};
+use super::history::{mark_cached, messages, system_blocks};
 use super::reader::MessageReader;
 use super::reasoning::{Reasoning, constrains_answers};
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
@@ -31,7 +31,7 @@ impl Dialect for Messages {
 
     type Reader = MessageReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -60,7 +60,7 @@ impl Dialect for Messages {
                 set("tool_choice", json!({"type": kind}));
             }
         }
-        let mut system = system(request.messages);
+        let mut system = system_blocks(request.messages);
         if let Some(last) = system.last_mut() {
             mark_cached(last);
             set("system", json!(system));
@@ -74,20 +74,20 @@ impl Dialect for Messages {
         }
         set("messages", json!(messages));
         let reasoning = Reasoning::of(model, options, max_tokens);
-        // The API refuses another temperature than its default with thinking.
+        // With thinking, the API refuses any temperature except its default.
         if let Some(temperature) = options.temperature.filter(|_| !reasoning.is_thinking()) {
             set("temperature", json!(temperature));
         }
         if let Some(thinking) = reasoning.thinking {
             set("thinking", thinking);
         }
-        let format = options.answer_schema.as_ref().filter(|_| constrains_answers(model));
-        let format = format.and_then(closed_schema);
+        let answer_schema = options.answer_schema.as_ref().filter(|_| constrains_answers(model));
+        let answer_schema = answer_schema.and_then(closed_schema);
         let mut config = Map::new();
         if let Some(effort) = reasoning.effort {
             config.insert("effort".to_owned(), json!(effort));
         }
-        if let Some(schema) = format {
+        if let Some(schema) = answer_schema {
             config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
         }
         if !config.is_empty() {
@@ -105,13 +105,13 @@ impl Dialect for Messages {
 /// Returns the tools. The model finds deferred tools with the provider's own search tool, which is never deferred.
 fn tools(request: &ChatRequest<'_>) -> Value {
     if request.delivery != Delivery::Native {
-        return request.tools.iter().map(tool).collect();
+        return request.tools.iter().map(tool_declaration).collect();
     }
     let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
     let deferred = request.tools.iter().map(|one| {
-        let mut tool = tool(one);
+        let mut tool = tool_declaration(one);
         tool["defer_loading"] = json!(true);
-        // Not called by a program at the provider, which would combine calls and results where the host cannot see
+        // Only the model may call the tool. A program at the provider would combine calls and results where the host cannot see
         // them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
@@ -119,10 +119,11 @@ fn tools(request: &ChatRequest<'_>) -> Value {
     std::iter::once(search).chain(deferred).collect()
 }
 
-fn tool(tool: &DeclaredTool) -> Value {
+/// Returns a tool in the format of the API.
+fn tool_declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,
-        "input_schema": SchemaSubset::ObjectRoot.of(&tool.definition.input_schema),
+        "input_schema": SchemaSubset::ObjectRoot.convert(&tool.definition.input_schema),
     })
 }

@@ -6,7 +6,7 @@ use crate::client::{CallIdForm, MessagePart, message_parts};
 use toolwit_core::{Message, Role};
 
 /// Returns the system prompts as blocks.
-pub(super) fn system(messages: &[Message]) -> Vec<Value> {
+pub(super) fn system_blocks(messages: &[Message]) -> Vec<Value> {
     let texts = messages.iter().filter_map(|message| match &message.role {
         Role::System { content } if !content.trim().is_empty() => Some(content),
         _ => None,
@@ -14,7 +14,8 @@ pub(super) fn system(messages: &[Message]) -> Vec<Value> {
     texts.map(|text| json!({"type": "text", "text": text})).collect()
 }
 
-/// Marks the end of the prompt that the provider caches. Only texts and results can be marked.
+/// Marks a block as the end of the prompt that the provider caches. Only texts and results can be marked; other blocks stay
+/// unchanged.
 pub(super) fn mark_cached(block: &mut Value) {
     let is_markable = ["text", "tool_result"].iter().any(|kind| block["type"] == *kind);
     if is_markable {
@@ -22,53 +23,55 @@ pub(super) fn mark_cached(block: &mut Value) {
     }
 }
 
-/// Returns the messages. Consecutive messages of one role are joined: the API requires the results of all calls of a
-/// response in the next message, together with a text of the user that follows them.
+/// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires the results of
+/// all calls of a response in the next message, together with a text of the user that follows them.
 pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
-    let mut wire: Vec<Value> = Vec::new();
+    let mut wire_messages: Vec<Value> = Vec::new();
     for message in messages {
         let (role, blocks) = match &message.role {
             Role::System { .. } => continue,
-            Role::User { content } => ("user", text(content).into_iter().collect()),
+            Role::User { content } => ("user", text_block(content).into_iter().collect()),
             Role::Assistant {
                 content,
                 tool_calls,
                 blocks,
             } => {
                 let parts = message_parts(content, tool_calls, blocks, issuer);
-                ("assistant", parts.into_iter().filter_map(block).collect())
+                ("assistant", parts.into_iter().filter_map(part_block).collect())
             }
             Role::Tool {
                 tool_call_id,
                 content,
                 is_error,
                 ..
-            } => ("user", vec![result(tool_call_id, content, *is_error)]),
+            } => ("user", vec![result_block(tool_call_id, content, *is_error)]),
         };
-        append(&mut wire, role, blocks);
+        append(&mut wire_messages, role, blocks);
     }
-    wire
+    wire_messages
 }
 
-fn append(wire: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
+/// Appends blocks to the last message if it has this role, or else as a new message.
+fn append(wire_messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     if blocks.is_empty() {
         return;
     }
-    let last = wire.last_mut().filter(|last| last["role"] == role);
+    let last = wire_messages.last_mut().filter(|last| last["role"] == role);
     match last.and_then(|last| last["content"].as_array_mut()) {
         Some(content) => content.extend(blocks),
-        None => wire.push(json!({"role": role, "content": blocks})),
+        None => wire_messages.push(json!({"role": role, "content": blocks})),
     }
 }
 
 /// Returns a text as a block. The API refuses blank texts.
-fn text(content: &str) -> Option<Value> {
+fn text_block(content: &str) -> Option<Value> {
     (!content.trim().is_empty()).then(|| json!({"type": "text", "text": content}))
 }
 
-fn block(part: MessagePart<'_>) -> Option<Value> {
+/// Converts a part of an assistant message to a block. `None` for a blank text.
+fn part_block(part: MessagePart<'_>) -> Option<Value> {
     match part {
-        MessagePart::Text(content) => text(content),
+        MessagePart::Text(content) => text_block(content),
         MessagePart::Block(data) => Some(data.clone()),
         MessagePart::Call(call) => Some(json!({
             "type": "tool_use",
@@ -79,7 +82,8 @@ fn block(part: MessagePart<'_>) -> Option<Value> {
     }
 }
 
-fn result(id: &str, content: &str, is_error: bool) -> Value {
+/// Returns the result of a call as a block.
+fn result_block(id: &str, content: &str, is_error: bool) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.of(id), "content": content});
     if is_error {
         block["is_error"] = json!(true);

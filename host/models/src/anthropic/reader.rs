@@ -10,12 +10,12 @@ use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// Reads responses and streams of events.
+/// Reads complete responses and streams of events.
 #[derive(Debug, Default)]
 pub struct MessageReader {
-    open: HashMap<u64, OpenBlock>,
-    calls_count: u64,
-    counts: Counts,
+    open_blocks: HashMap<u64, OpenBlock>,
+    call_count: u64,
+    counts: TokenCounts,
 }
 
 /// A block whose end has not arrived.
@@ -28,9 +28,10 @@ enum OpenBlock {
 
 #[derive(Debug)]
 struct OpenCall {
-    /// The number of the call. The index of its block may be reused after a second start of the message.
+    /// The number of the call in the response. The index of its block is not used, because it can occur again after a second
+    /// start of the message.
     number: u64,
-    /// The arguments at the start of the block, which count if no pieces follow.
+    /// The arguments at the start of the block. They are used if no pieces follow.
     input: Value,
     has_pieces: bool,
 }
@@ -41,13 +42,13 @@ struct OpaqueBlock {
     data: Value,
     /// The input of a tool that the provider runs, in pieces.
     input: String,
-    /// The position in the response: bytes of the text, and calls.
+    /// The position in the response; see [`ResponseAssembly::position`].
     position: (usize, usize),
 }
 
-/// The token counts so far. The provider sends cumulative counts, and leaves out those that did not change.
+/// The token counts so far. The provider sends cumulative counts, and leaves out those that have not changed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct TokenCounts {
     input: u64,
     cache_read: u64,
     cache_write: u64,
@@ -56,64 +57,74 @@ struct Counts {
 }
 
 impl ResponseReader for MessageReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(
+        &mut self,
+        event: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
         let index = event.count("/index").unwrap_or_default();
         match event.text("type") {
             // A gateway that tries another provider may start the message again.
-            "message_start" => self.usage(&event["message"]["usage"], response),
-            "content_block_start" => self.start(index, &event["content_block"], response)?,
-            "content_block_delta" => self.piece(index, &event["delta"], response)?,
-            "content_block_stop" => self.stop(index, response)?,
+            "message_start" => self.update_usage(&event["message"]["usage"], response),
+            "content_block_start" => self.start_block(index, &event["content_block"], response)?,
+            "content_block_delta" => self.add_piece(index, &event["delta"], response)?,
+            "content_block_stop" => self.end_block(index, response)?,
             "message_delta" => {
-                self.usage(&event["usage"], response);
-                stopped(&event["delta"], response);
+                self.update_usage(&event["usage"], response);
+                read_stop_reason(&event["delta"], response);
             }
             "message_stop" => return Ok(ReaderState::Done),
-            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !document["content"].is_array() {
             return Err(AttemptFailure::malformed("it is not a message with content"));
         }
         for block in document.items("content") {
-            self.start(0, block, response)?;
-            self.stop(0, response)?;
+            self.start_block(0, block, response)?;
+            self.end_block(0, response)?;
         }
-        self.usage(&document["usage"], response);
-        stopped(document, response);
+        self.update_usage(&document["usage"], response);
+        read_stop_reason(document, response);
         Ok(())
     }
 }
 
 impl MessageReader {
-    fn start(&mut self, index: u64, block: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    /// Reads the start of a block. In a complete response, this is the complete block.
+    fn start_block(
+        &mut self,
+        index: u64,
+        block: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
         response.reserve(size_of::<OpenBlock>())?;
         let open = match block.text("type") {
             "" => return Ok(()),
             "text" => {
-                response.text(block.text("text"))?;
+                response.push_text(block.text("text"))?;
                 OpenBlock::Text
             }
             "tool_use" => {
-                self.calls_count += 1;
-                response.call(CallPiece {
-                    index: Some(self.calls_count),
+                self.call_count += 1;
+                response.push_call(CallPiece {
+                    index: Some(self.call_count),
                     id: block.text("id"),
                     name: block.text("name"),
                     arguments: None,
                 })?;
                 OpenBlock::Call(OpenCall {
-                    number: self.calls_count,
+                    number: self.call_count,
                     input: block["input"].clone(),
                     has_pieces: false,
                 })
             }
             _ => {
-                response.reasoning(block.text("thinking"))?;
+                response.push_reasoning(block.text("thinking"))?;
                 response.reserve(json_bytes(block))?;
                 OpenBlock::Opaque(OpaqueBlock {
                     data: block.clone(),
@@ -122,15 +133,21 @@ impl MessageReader {
                 })
             }
         };
-        self.open.insert(index, open);
+        self.open_blocks.insert(index, open);
         Ok(())
     }
 
-    fn piece(&mut self, index: u64, delta: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-        match (self.open.get_mut(&index), delta.text("type")) {
+    /// Reads a piece of a block.
+    fn add_piece(
+        &mut self,
+        index: u64,
+        delta: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
+        match (self.open_blocks.get_mut(&index), delta.text("type")) {
             (Some(OpenBlock::Call(call)), "input_json_delta") => {
                 call.has_pieces |= !delta.text("partial_json").is_empty();
-                response.call(CallPiece {
+                response.push_call(CallPiece {
                     index: Some(call.number),
                     arguments: delta.get("partial_json"),
                     ..CallPiece::default()
@@ -139,28 +156,31 @@ impl MessageReader {
             (Some(OpenBlock::Opaque(block)), kind) => {
                 response.reserve(json_bytes(delta))?;
                 if kind == "thinking_delta" {
-                    response.reasoning(delta.text("thinking"))?;
+                    response.push_reasoning(delta.text("thinking"))?;
                 }
                 block.push(delta);
                 Ok(())
             }
-            (_, "text_delta") => response.text(delta.text("text")),
+            (_, "text_delta") => response.push_text(delta.text("text")),
             _ => Ok(()),
         }
     }
 
-    fn stop(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-        match self.open.remove(&index) {
-            // The empty input at the start of a streamed call stands for arguments that follow.
-            Some(OpenBlock::Call(call)) if !call.has_pieces && !is_empty(&call.input) => response.call(CallPiece {
-                index: Some(call.number),
-                arguments: Some(&call.input),
-                ..CallPiece::default()
-            }),
+    /// Reads the end of a block.
+    fn end_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        match self.open_blocks.remove(&index) {
+            // Empty input at the start of a block is no input: pieces follow it, or the call has no arguments.
+            Some(OpenBlock::Call(call)) if !call.has_pieces && !has_no_fields(&call.input) => {
+                response.push_call(CallPiece {
+                    index: Some(call.number),
+                    arguments: Some(&call.input),
+                    ..CallPiece::default()
+                })
+            }
             Some(OpenBlock::Opaque(block)) => {
                 let (text_bytes, calls) = block.position;
                 match block.finish() {
-                    Some(data) => response.block_at(data, text_bytes, calls),
+                    Some(data) => response.push_block_at(data, text_bytes, calls),
                     None => Ok(()),
                 }
             }
@@ -168,7 +188,8 @@ impl MessageReader {
         }
     }
 
-    fn usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
+    /// Updates the token counts with those that a response or an event has.
+    fn update_usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
         let counts = &mut self.counts;
         let fields = [
             ("/input_tokens", &mut counts.input),
@@ -181,14 +202,14 @@ impl MessageReader {
             *count = usage.count(pointer).unwrap_or(*count);
         }
         let cached = counts.cache_read.saturating_add(counts.cache_write);
-        *response.usage() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)
+        *response.usage_mut() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)
             .with_cache_write(counts.cache_write)
             .with_reasoning(counts.thinking);
     }
 }
 
 impl OpaqueBlock {
-    /// Adds a piece: a text to the field of the same name, or part of the input.
+    /// Adds a piece: texts are appended to the fields of the same name, JSON to the input.
     fn push(&mut self, delta: &Value) {
         let Value::Object(pieces) = delta else {
             return;
@@ -205,7 +226,7 @@ impl OpaqueBlock {
         }
     }
 
-    /// Returns the block, or `None` if the API would refuse it: a thinking block needs its signature.
+    /// Returns the data of the block, or `None` for a thinking block without its signature, which the API would refuse.
     fn finish(mut self) -> Option<Value> {
         if let Ok(input) = serde_json::from_str::<Value>(&self.input) {
             self.data["input"] = input;
@@ -215,21 +236,22 @@ impl OpaqueBlock {
     }
 }
 
-fn is_empty(input: &Value) -> bool {
+fn has_no_fields(input: &Value) -> bool {
     input.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
-fn stopped(message: &Value, response: &mut ResponseAssembly<'_>) {
-    let word = message.text("stop_reason");
-    if word.is_empty() {
+/// Reads the reason why the model stopped, if there is one.
+fn read_stop_reason(message: &Value, response: &mut ResponseAssembly<'_>) {
+    let reason = message.text("stop_reason");
+    if reason.is_empty() {
         return;
     }
-    let finish = match word {
+    let finish = match reason {
         "end_turn" | "stop_sequence" | "tool_use" => None,
         "max_tokens" | "model_context_window_exceeded" => Some(FinishReason::Length),
         "refusal" => Some(FinishReason::Refusal),
         "pause_turn" => Some(FinishReason::Paused),
         other => Some(FinishReason::Other(other.to_owned())),
     };
-    response.stop(word, finish);
+    response.stop(reason, finish);
 }

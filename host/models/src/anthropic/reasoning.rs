@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
 
-/// Parts of the names of models that think within a budget of tokens. Later models choose the amount of thinking,
+/// Texts in the names of models that think within a budget of tokens. Later models choose the amount of thinking themselves,
 /// guided by an effort.
 const BUDGET_MODELS: [&str; 8] = [
     "claude-3",
@@ -16,9 +16,10 @@ const BUDGET_MODELS: [&str; 8] = [
     "sonnet-4-0",
     "sonnet-4-2",
 ];
+/// The text in the names of the last such model.
 const LAST_BUDGET_MODEL: &str = "sonnet-4-5";
 
-/// Parts of the names of models that refuse a schema of the answer.
+/// Texts in the names of models that refuse a schema of the answer.
 const UNCONSTRAINED_MODELS: [&str; 6] = [
     "claude-3",
     "claude-2",
@@ -31,7 +32,7 @@ const UNCONSTRAINED_MODELS: [&str; 6] = [
 /// The smallest budget that the API accepts.
 const BUDGET_MIN: u32 = 1_024;
 
-/// The fields of a request that control reasoning.
+/// The values of the fields of a request that control reasoning; `None` for a field that is not sent.
 #[derive(Debug, Default)]
 pub(super) struct Reasoning {
     pub(super) thinking: Option<Value>,
@@ -47,7 +48,7 @@ impl Reasoning {
         let is_thinking = effort != ReasoningEffort::None && options.tool_choice != ToolChoice::Required;
         let has_budget = model.contains(LAST_BUDGET_MODEL) || BUDGET_MODELS.iter().any(|name| model.contains(name));
         if has_budget {
-            let thinking = budget(effort, max_tokens).filter(|_| is_thinking);
+            let thinking = thinking_budget(effort, max_tokens).filter(|_| is_thinking);
             let thinking = thinking.map(|tokens| json!({"type": "enabled", "budget_tokens": tokens}));
             return Self { thinking, effort: None };
         }
@@ -66,9 +67,9 @@ impl Reasoning {
     }
 }
 
-/// Returns the budget of thinking within the limit on the tokens of the response, or `None` if the limit is too small
-/// for thinking.
-fn budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
+/// Returns the budget of thinking: at most half of the tokens of the response. `None` if these are too few for thinking, or if
+/// the effort is none.
+fn thinking_budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
     let budget = match effort {
         ReasoningEffort::None => return None,
         ReasoningEffort::Minimal => BUDGET_MIN,

@@ -1,4 +1,4 @@
-//! Tool calls that are assembled from pieces.
+//! The assembly of tool calls from pieces.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use toolwit_core::{Message, ToolCall};
 /// A piece of a tool call. Fields that the provider did not send are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallPiece<'p> {
-    /// The number under which the provider sends the pieces of a call.
+    /// The number that the provider gives the pieces of a call.
     pub(crate) index: Option<u64>,
     /// The id of the call, or an empty text.
     pub(crate) id: &'p str,
@@ -22,9 +22,9 @@ pub(crate) struct CallPiece<'p> {
 
 /// The calls of a response, in the order in which their first pieces arrived.
 ///
-/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them, with gaps, or
-/// not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing call unless it
-/// starts a new one: see [`position`](CallAssembly::position).
+/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them, with
+/// gaps, or not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing call unless
+/// it starts a new one: see [`position`](CallAssembly::position).
 #[derive(Debug, Default)]
 pub(super) struct CallAssembly {
     calls: Vec<PartialCall>,
@@ -37,12 +37,12 @@ struct PartialCall {
     name: String,
     arguments: String,
     end: JsonEnd,
-    /// The number of bytes of the arguments that the observers received, after the name.
+    /// The number of bytes of the arguments that the listener received; `None` before it received the name.
     emitted_bytes: Option<usize>,
 }
 
-/// The part of a call that the observers have not received.
-pub(super) struct NewPart<'c> {
+/// The part of a call that the listener has not received yet.
+pub(super) struct UnemittedPart<'c> {
     pub(super) position: usize,
     pub(super) name: &'c str,
     pub(super) arguments: &'c str,
@@ -53,9 +53,9 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the observers have not received. Observers receive nothing
-    /// of a call before its name.
-    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<NewPart<'_>> {
+    /// Adds a piece, and returns the part of its call that the listener has not received yet. Before the name of a call is
+    /// known, this is `None`.
+    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<UnemittedPart<'_>> {
         let text = match piece.arguments {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -85,19 +85,20 @@ impl CallAssembly {
         if call.name.is_empty() || call.emitted_bytes == Some(length) {
             return None;
         }
-        let emitted = call.emitted_bytes.replace(length).unwrap_or_default();
-        Some(NewPart {
+        let emitted_bytes = call.emitted_bytes.replace(length).unwrap_or_default();
+        Some(UnemittedPart {
             position,
             name: &call.name,
-            arguments: &call.arguments[emitted..],
+            arguments: &call.arguments[emitted_bytes..],
         })
     }
 
     /// Returns the call to which a piece belongs, or `None` if it starts a new call.
     ///
-    /// With a number, that is the last call with this number; without a number, the last call with its id, or the last call at all
-    /// if it has neither. A piece starts a new call nevertheless if it has a name and either another id, or no id while the
-    /// arguments of the earlier call are complete: servers that number all calls 0 send them this way.
+    /// A piece with a number belongs to the last call with this number. A piece without a number belongs to the last call with
+    /// its id. If it has neither, it belongs to the last call. However, a piece with a name starts a new call if that call
+    /// already has a name, and either has another id, or has complete arguments while the piece has no id: servers that number
+    /// all calls 0 send them this way.
     fn position(&self, piece: CallPiece<'_>) -> Option<usize> {
         let position = match piece.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,
@@ -111,27 +112,27 @@ impl CallAssembly {
         (!is_new).then_some(position)
     }
 
-    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so that
-    /// the call is not executed. A call gets a new id if it has none or if its id is already used in this response or in the
-    /// history (some servers restart their numbering with each response).
+    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so that the
+    /// call is not executed. A call gets a new id if it has no id, or if an earlier call of this response or of the history has
+    /// the same id: some servers restart their numbering with each response.
     pub(super) fn finish(self, is_complete: bool, history: &[Message]) -> Vec<ToolCall> {
-        let mut taken: HashSet<&str> = history
+        let mut used_ids: HashSet<&str> = history
             .iter()
             .flat_map(Message::tool_calls)
             .map(|call| call.id.as_str())
             .collect();
-        let offered: HashSet<&str> = self.calls.iter().map(|call| call.id.as_str()).collect();
-        let mut number = taken.len();
+        let provider_ids: HashSet<&str> = self.calls.iter().map(|call| call.id.as_str()).collect();
+        let mut number = used_ids.len();
         let mut ids = Vec::with_capacity(self.calls.len());
         for call in &self.calls {
-            if !call.id.is_empty() && taken.insert(&call.id) {
+            if !call.id.is_empty() && used_ids.insert(&call.id) {
                 ids.push(call.id.clone());
                 continue;
             }
             ids.push(loop {
                 number += 1;
                 let id = format!("call_{number}");
-                if !offered.contains(id.as_str()) && !taken.contains(id.as_str()) {
+                if !provider_ids.contains(id.as_str()) && !used_ids.contains(id.as_str()) {
                     break id;
                 }
             });

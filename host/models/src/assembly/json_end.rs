@@ -1,6 +1,6 @@
-//! Recognition of the end of a JSON object that arrives in pieces.
+//! Detection of the end of a JSON object that arrives in pieces.
 
-/// Tracks whether an object that arrives in pieces is closed, in constant time per byte.
+/// Detects whether an object that arrives in pieces is complete, in constant time per byte. The object is not validated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonEnd {
     depth: usize,
@@ -32,7 +32,7 @@ impl JsonEnd {
         }
     }
 
-    /// Returns whether the outermost object is closed.
+    /// Returns whether the outermost brace or bracket has been closed.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }

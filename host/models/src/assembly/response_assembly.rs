@@ -1,22 +1,25 @@
-//! A response that is assembled from its pieces.
+//! The assembly of a response from its pieces.
 
 use serde_json::Value;
 
-use super::call_assembly::{CallAssembly, CallPiece, NewPart};
+use super::call_assembly::{CallAssembly, CallPiece, UnemittedPart};
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatRequest, ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::ProviderBlock;
 
-/// The bytes that a call counts in addition to its texts, so that empty calls are limited too.
-const CALL_BYTES: usize = 128;
+/// The bytes that are counted for a call, a block, an array or an object in addition to its texts, so that the number of empty
+/// ones is limited too.
+const ITEM_BYTES: usize = 128;
 
-/// A response that is assembled from its pieces, within a limit of bytes.
+/// A response that is assembled from its pieces, up to a maximum size.
 pub struct ResponseAssembly<'r> {
     request: ChatRequest<'r>,
     issuer: &'r str,
     response: ChatResponse,
     calls: CallAssembly,
+    /// The reason why the model stopped; `None` if the content decides.
     finish: Option<FinishReason>,
+    /// The size of the response so far.
     bytes: usize,
     bytes_max: usize,
     has_emitted: bool,
@@ -36,13 +39,13 @@ impl<'r> ResponseAssembly<'r> {
         }
     }
 
-    /// Returns whether observers received a part of the response, so that the request must not be repeated.
+    /// Returns whether the listener received a part of the response: the request must then not be repeated.
     pub(crate) fn has_emitted(&self) -> bool {
         self.has_emitted
     }
 
     /// Adds a piece of the text.
-    pub(crate) fn text(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_text(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         self.reserve(piece.len())?;
         self.response.content.push_str(piece);
         self.emit(ChatDelta::Text(piece));
@@ -50,7 +53,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of the readable reasoning.
-    pub(crate) fn reasoning(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_reasoning(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         self.reserve(piece.len())?;
         self.response.reasoning.push_str(piece);
         self.emit(ChatDelta::Reasoning(piece));
@@ -58,7 +61,7 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of the refusal.
-    pub(crate) fn refusal(&mut self, piece: &str) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_refusal(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         if piece.is_empty() {
             return Ok(());
         }
@@ -69,20 +72,20 @@ impl<'r> ResponseAssembly<'r> {
     }
 
     /// Adds a piece of a call.
-    pub(crate) fn call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
+    pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
         let arguments = match piece.arguments {
             Some(Value::String(text)) => text.len(),
-            Some(Value::Object(fields)) => fields.len().saturating_mul(CALL_BYTES),
+            Some(Value::Object(fields)) => fields.len().saturating_mul(ITEM_BYTES),
             _ => 0,
         };
         let calls_before = self.calls.len();
         self.reserve(piece.id.len() + piece.name.len() + arguments)?;
-        let new = self.calls.push(piece);
-        if let Some(NewPart {
+        let unemitted = self.calls.push(piece);
+        if let Some(UnemittedPart {
             position,
             name,
             arguments,
-        }) = new
+        }) = unemitted
         {
             self.request.emit(ChatDelta::Call {
                 index: position,
@@ -92,17 +95,17 @@ impl<'r> ResponseAssembly<'r> {
             self.has_emitted = self.request.has_listener();
         }
         let added = self.calls.len() - calls_before;
-        self.reserve(added * CALL_BYTES)
+        self.reserve(added * ITEM_BYTES)
     }
 
-    /// Adds a part that the provider requires back, at the current position.
-    pub(crate) fn block(&mut self, data: Value) -> Result<(), AttemptFailure> {
-        self.block_at(data, self.response.content.len(), self.calls.len())
+    /// Adds a provider block, which the provider requires back, at the current position.
+    pub(crate) fn push_block(&mut self, data: Value) -> Result<(), AttemptFailure> {
+        self.push_block_at(data, self.response.content.len(), self.calls.len())
     }
 
-    /// Adds a part that the provider requires back, at an earlier position.
-    pub(crate) fn block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
-        self.reserve(CALL_BYTES + json_bytes(&data))?;
+    /// Adds a provider block at an earlier position, which [`ResponseAssembly::position`] returned.
+    pub(crate) fn push_block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
+        self.reserve(ITEM_BYTES + json_bytes(&data))?;
         self.response.blocks.push(ProviderBlock {
             issuer: self.issuer.to_owned(),
             data,
@@ -117,14 +120,15 @@ impl<'r> ResponseAssembly<'r> {
         (self.response.content.len(), self.calls.len())
     }
 
-    /// Returns the token usage, to be changed. A provider may send it in parts.
-    pub(crate) fn usage(&mut self) -> &mut TokenUsage {
+    /// Returns the token usage, to change it. A provider may send the counts one after the other.
+    pub(crate) fn usage_mut(&mut self) -> &mut TokenUsage {
         &mut self.response.usage
     }
 
-    /// Sets the reason why the model stopped, in the provider's words. `finish` is its kind, or `None` if the content decides.
-    pub(crate) fn stop(&mut self, word: &str, finish: Option<FinishReason>) {
-        self.response.stop_reason = Some(word.to_owned());
+    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if the
+    /// content decides.
+    pub(crate) fn stop(&mut self, reason: &str, finish: Option<FinishReason>) {
+        self.response.stop_reason = Some(reason.to_owned());
         self.finish = finish;
     }
 
@@ -133,7 +137,7 @@ impl<'r> ResponseAssembly<'r> {
         self.response.stop_reason.is_some()
     }
 
-    /// Returns the response.
+    /// Completes the calls and returns the response.
     pub(crate) fn finish(mut self) -> ChatResponse {
         let from_content = match (&self.response.refusal, self.calls.len()) {
             (Some(_), 0) => FinishReason::Refusal,
@@ -146,6 +150,7 @@ impl<'r> ResponseAssembly<'r> {
         self.response
     }
 
+    /// Passes a piece to the listener of the request, unless it is empty.
     fn emit(&mut self, delta: ChatDelta<'_>) {
         if matches!(delta, ChatDelta::Text("") | ChatDelta::Reasoning("")) {
             return;
@@ -154,7 +159,8 @@ impl<'r> ResponseAssembly<'r> {
         self.has_emitted = self.request.has_listener();
     }
 
-    /// Counts bytes that a reader keeps. Fails if the response exceeds its limit.
+    /// Adds to the size of the response. Readers call it for data that they collect themselves. Fails if the response exceeds
+    /// its maximum size.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), AttemptFailure> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= self.bytes_max {
@@ -165,17 +171,17 @@ impl<'r> ResponseAssembly<'r> {
     }
 }
 
-/// Returns the size of a value in memory, approximately.
+/// Returns the approximate size of a value in memory.
 pub(crate) fn json_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(json_bytes).sum::<usize>() + CALL_BYTES,
+        Value::Array(items) => items.iter().map(json_bytes).sum::<usize>() + ITEM_BYTES,
         Value::Object(fields) => {
             fields
                 .iter()
                 .map(|(key, value)| key.len() + json_bytes(value))
                 .sum::<usize>()
-                + CALL_BYTES
+                + ITEM_BYTES
         }
         _ => size_of::<Value>(),
     }

@@ -1,4 +1,4 @@
-//! The field that constrains an answer to a schema.
+//! The field of a request that constrains an answer to a schema.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub enum AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// Returns the field, or `None` if there is none or strict mode cannot express the schema.
+    /// Returns the value of `response_format`. `None` if this format has no field, or if strict mode cannot express the schema.
     pub(super) fn field(self, schema: &Value, is_strict: bool) -> Option<Value> {
         match self {
             Self::Schema => {

@@ -13,7 +13,8 @@ use crate::schema::without_added_nulls;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
 
-/// The limit on the tokens of a response of a server on this machine, which may refuse a limit above its context.
+/// The maximum number of tokens of a response of a server on this machine. Such a server may refuse a maximum above its
+/// context.
 const MAX_TOKENS_LOCAL: u32 = 2_048;
 
 /// The chat-completions API.
@@ -29,9 +30,9 @@ pub struct ChatCompletions {
 pub(super) enum ChatProvider {
     /// OpenAI itself, and Azure.
     OpenAi,
-    /// Mistral: it refuses unknown fields, and ids of calls have nine characters.
+    /// Mistral. It refuses unknown fields, and call ids that do not have nine characters.
     Mistral,
-    /// DeepSeek: it answers with JSON, but without a schema.
+    /// DeepSeek. It can constrain an answer to JSON, but not to a schema.
     DeepSeek,
     /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context.
     Local,
@@ -41,8 +42,8 @@ pub(super) enum ChatProvider {
 }
 
 impl ClientBuilder<ChatCompletions> {
-    /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema for OpenAI,
-    /// Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
+    /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema for
+    /// OpenAI, Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
     pub fn answer_format(mut self, format: AnswerFormat) -> Self {
         self.dialect.answer_format = Some(format);
         self
@@ -80,8 +81,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns the way in which the provider constrains an answer to a schema. An unknown provider may refuse the
-    /// field.
+    /// Returns how the provider constrains an answer to a schema. For an unknown provider, no field is sent, because it might
+    /// refuse the request.
     fn answer_format(self) -> AnswerFormat {
         match self {
             Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,
@@ -90,7 +91,7 @@ impl ChatProvider {
         }
     }
 
-    /// Returns the options of a stream. Without them, some providers do not send the usage.
+    /// Returns the options of a stream, or `None` if none are sent. Without them, some providers do not send the usage.
     pub(super) fn stream_options(self, mode: ResponseMode) -> Option<Value> {
         let is_sent = mode == ResponseMode::Streaming && self != Self::Mistral;
         is_sent.then(|| json!({"include_usage": true}))
@@ -109,7 +110,7 @@ impl Dialect for ChatCompletions {
 
     type Reader = ChunkReader;
 
-    fn settled(mut self, host: &str, _model: &str) -> Self {
+    fn with_defaults_for(mut self, host: &str, _model: &str) -> Self {
         self.provider = ChatProvider::of(host);
         let default_field = match self.provider {
             ChatProvider::OpenAi => MaxTokensField::MaxCompletionTokens,
@@ -126,14 +127,14 @@ impl Dialect for ChatCompletions {
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
         let field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
         let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_ids());
-        let answer = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
-        let answer = request.options.answer_schema.as_ref().and_then(|schema| {
+        let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
+        let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();
-            answer.field(schema, is_strict)
+            answer_format.field(schema, is_strict)
         });
         let wire = WireRequest::new(model, request, messages, self.provider, mode)
             .with_max_tokens_field(field)
-            .with_response_format(answer);
+            .with_response_format(response_format);
         serde_json::to_value(wire).unwrap_or_default()
     }
 
@@ -148,7 +149,7 @@ impl Dialect for ChatCompletions {
         ChunkReader::default()
     }
 
-    fn restore(&self, call: &mut ToolCall, tool: &DeclaredTool) {
+    fn restore_arguments(&self, call: &mut ToolCall, tool: &DeclaredTool) {
         if !self.provider.is_strict() {
             return;
         }

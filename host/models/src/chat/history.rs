@@ -13,7 +13,7 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 ///
 /// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has
 /// no field for the time of a message or for whether a result is an error: after deserialization these are the current time
-/// and `false`. Images and audio in a history of another client are dropped.
+/// and `false`. Images, audio and reasoning in a history of another client are dropped.
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -34,20 +34,21 @@ pub struct OpenAiHistory(Vec<WireMessage>);
 enum WireMessage {
     #[serde(alias = "developer")]
     System {
-        #[serde(deserialize_with = "content")]
+        #[serde(deserialize_with = "deserialize_content")]
         content: String,
     },
     User {
-        #[serde(deserialize_with = "content")]
+        #[serde(deserialize_with = "deserialize_content")]
         content: String,
     },
     Assistant {
         /// `null` for calls without text. The API requires a text if there are no calls.
-        #[serde(default, deserialize_with = "some_content")]
+        #[serde(default, deserialize_with = "deserialize_some_content")]
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
         tool_calls: Vec<WireCall>,
-        /// The reasoning as its provider sent it. When a history of another client is read, this field is dropped.
+        /// The reasoning as its provider sent it. This field and the next one are dropped when a history is converted to
+        /// messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ enum WireMessage {
         /// name.
         #[serde(default, skip_serializing)]
         name: Option<String>,
-        #[serde(deserialize_with = "content")]
+        #[serde(deserialize_with = "deserialize_content")]
         content: String,
     },
 }
@@ -74,7 +75,7 @@ struct WireCall {
     function: WireFunction,
 }
 
-/// The kind of a call. Only functions are declared.
+/// The kind of a call. The host declares functions only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum CallKind {
@@ -86,7 +87,7 @@ enum CallKind {
 struct WireFunction {
     name: String,
     /// JSON text; some servers send the object itself.
-    #[serde(default, deserialize_with = "arguments")]
+    #[serde(default, deserialize_with = "deserialize_arguments")]
     arguments: String,
 }
 
@@ -100,13 +101,13 @@ impl From<&[Message]> for OpenAiHistory {
 }
 
 impl OpenAiHistory {
-    /// Converts messages for a provider. `issuer` is its name in the opaque parts: only its own parts are included.
+    /// Converts messages for a provider, with the reasoning from those provider blocks that `issuer` issued.
     pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
         let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
         Self(messages.collect())
     }
 
-    /// Returns the messages.
+    /// Converts the history to messages.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a result without a tool name and without an earlier call.
@@ -135,7 +136,7 @@ impl OpenAiHistory {
                 } => Role::Tool {
                     name: match name.or_else(|| names.get(&tool_call_id).cloned()) {
                         Some(name) => name,
-                        None => return Err(orphan(&tool_call_id)),
+                        None => return Err(result_without_call(&tool_call_id)),
                     },
                     tool_call_id,
                     content,
@@ -164,8 +165,8 @@ impl WireMessage {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
                 tool_calls: tool_calls.iter().map(|call| WireCall::new(call, ids)).collect(),
                 // Some models refuse the reasoning of a message without calls.
-                reasoning_content: issued(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
-                reasoning_details: issued(blocks, issuer, "reasoning_details"),
+                reasoning_content: issued_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
+                reasoning_details: issued_field(blocks, issuer, "reasoning_details"),
             },
             Role::Tool {
                 tool_call_id, content, ..
@@ -178,10 +179,10 @@ impl WireMessage {
     }
 }
 
-/// Returns a field from the first opaque part of this provider that has it.
-fn issued(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
-    let mut own = blocks.iter().filter(|block| block.issuer == issuer);
-    own.find_map(|block| block.data.get(field).cloned())
+/// Returns a field of the first provider block of this issuer that has it.
+fn issued_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
+    let mut issued = blocks.iter().filter(|block| block.issuer == issuer);
+    issued.find_map(|block| block.data.get(field).cloned())
 }
 
 impl WireCall {
@@ -208,7 +209,7 @@ impl From<WireCall> for ToolCall {
 }
 
 /// Deserializes a text, `null`, or a list of parts, whose texts are concatenated.
-fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn deserialize_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Content {
@@ -228,11 +229,13 @@ fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
     })
 }
 
-fn some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    content(deserializer).map(Some)
+/// Deserializes an optional content. `null` becomes an empty text.
+fn deserialize_some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    deserialize_content(deserializer).map(Some)
 }
 
-fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+/// Deserializes arguments: a text, `null` or any other JSON value, which becomes its text.
+fn deserialize_arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) => text,
         Value::Null => String::new(),
@@ -240,6 +243,7 @@ fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     })
 }
 
+/// Deserializes a value, or its default from `null`.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -248,7 +252,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-fn orphan(id: &str) -> ModelError {
+fn result_without_call(id: &str) -> ModelError {
     ModelError::Configuration {
         message: format!("the history has a result for `{id}`, but no call with this id before it"),
         suggestion: "truncate the history before a call, not between a call and its result".to_owned(),

@@ -8,13 +8,14 @@ use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// Fields of a message with readable reasoning, by provider. A server that sends several sends the same text in each.
+/// The fields of a message with readable reasoning, which differ between providers. A server that sends several of them sends
+/// the same text in each.
 const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// The fields of an entry of `reasoning_details` that arrive in pieces.
-const DETAIL_TEXTS: [&str; 3] = ["data", "summary", "text"];
+/// The fields of an entry of `reasoning_details` whose texts arrive in pieces.
+const STREAMED_DETAIL_FIELDS: [&str; 3] = ["data", "summary", "text"];
 
-/// Reads responses and chunks of streams, whose messages have the same fields.
+/// Reads complete responses and the chunks of streams, whose messages have the same fields.
 #[derive(Debug, Default)]
 pub struct ChunkReader {
     /// The first field in which reasoning arrived. The other fields repeat its text.
@@ -26,19 +27,23 @@ pub struct ChunkReader {
 }
 
 impl ResponseReader for ChunkReader {
-    fn event(&mut self, chunk: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(
+        &mut self,
+        chunk: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
         self.read(chunk, "delta", response)?;
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !self.read(document, "message", response)? {
             return Err(AttemptFailure::malformed("it has no choices with a message"));
         }
         Ok(())
     }
 
-    fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn finish(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let mut block = Map::new();
         if !self.details.is_empty() {
             block.insert(
@@ -53,15 +58,15 @@ impl ResponseReader for ChunkReader {
         if block.is_empty() {
             return Ok(());
         }
-        response.block_at(Value::Object(block), 0, 0)
+        response.push_block_at(Value::Object(block), 0, 0)
     }
 }
 
 impl ChunkReader {
-    /// Reads a response or a chunk. Returns whether it had a message.
+    /// Reads a response or a chunk, whose message is in the field `key`. Returns whether there was a message.
     fn read(&mut self, body: &Value, key: &str, response: &mut ResponseAssembly<'_>) -> Result<bool, AttemptFailure> {
         if let Some(counts) = body.present("usage") {
-            *response.usage() = usage(counts);
+            *response.usage_mut() = token_usage(counts);
         }
         let choice = body.items("choices").iter().find(|choice| {
             // Further choices are alternatives to the first.
@@ -71,51 +76,52 @@ impl ChunkReader {
             return Ok(false);
         };
         if let Some(error) = choice.present("error") {
-            return Err(ProviderError::of(error).failure(200, None));
+            return Err(ProviderError::of(error).into_failure(200, None));
         }
         let message = choice.present(key).or_else(|| choice.present("message"));
         if let Some(message) = message {
             let is_complete = key == "message";
-            self.message(message, is_complete, response)?;
+            self.read_message(message, is_complete, response)?;
         }
         // Some servers send an empty reason in each chunk.
-        let word = choice.present("finish_reason").and_then(Value::as_str);
-        if let Some(word) = word.filter(|word| !word.is_empty() || key == "message") {
-            response.stop(word, finish(word));
+        let reason = choice.present("finish_reason").and_then(Value::as_str);
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty() || key == "message") {
+            response.stop(reason, finish_reason(reason));
         }
         Ok(message.is_some())
     }
 
-    fn message(
+    /// Reads a complete message, or a part of one.
+    fn read_message(
         &mut self,
         message: &Value,
         is_complete: bool,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
-        self.reasoning(message, response)?;
+        self.read_reasoning(message, response)?;
         match message.get("content") {
-            Some(Value::String(text)) => response.text(text)?,
+            Some(Value::String(text)) => response.push_text(text)?,
             Some(Value::Array(parts)) => {
                 for part in parts {
                     match part.text("type") {
                         "thinking" => {
                             for thought in part.items("thinking") {
-                                response.reasoning(thought.text("text"))?;
+                                response.push_reasoning(thought.text("text"))?;
                             }
                         }
-                        _ => response.text(part.text("text"))?,
+                        _ => response.push_text(part.text("text"))?,
                     }
                 }
             }
             _ => {}
         }
-        response.refusal(message.text("refusal"))?;
+        response.push_refusal(message.text("refusal"))?;
         for (position, call) in (0..).zip(message.items("tool_calls")) {
-            // Only functions are declared.
+            // Calls of other kinds are ignored: the host declares functions only.
             let Some(function) = call.present("function") else {
                 continue;
             };
-            response.call(CallPiece {
+            response.push_call(CallPiece {
                 // In a complete response, each entry is a call of its own.
                 index: if is_complete {
                     Some(position)
@@ -130,11 +136,12 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn reasoning(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    /// Reads the reasoning in a message: as text for the user, and in the forms that providers require back.
+    fn read_reasoning(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         for field in REASONING_FIELDS {
             let text = message.text(field);
             if !text.is_empty() && *self.reasoning_field.get_or_insert(field) == field {
-                response.reasoning(text)?;
+                response.push_reasoning(text)?;
             }
         }
         let content = message.text("reasoning_content");
@@ -142,14 +149,14 @@ impl ChunkReader {
         self.reasoning_content.push_str(content);
         for detail in message.items("reasoning_details") {
             response.reserve(json_bytes(detail))?;
-            self.detail(detail);
+            self.add_detail(detail);
         }
         Ok(())
     }
 
     /// Adds an entry of `reasoning_details`, or a piece of the last entry: the pieces of an entry have the same type
     /// and index.
-    fn detail(&mut self, detail: &Value) {
+    fn add_detail(&mut self, detail: &Value) {
         let is_same = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
         let last = self.details.last_mut().filter(|last| is_same(last));
         let (Some(Value::Object(last)), Some(fields)) = (last, detail.as_object()) else {
@@ -158,7 +165,7 @@ impl ChunkReader {
         };
         for (key, value) in fields {
             match (last.get_mut(key), value) {
-                (Some(Value::String(text)), Value::String(piece)) if DETAIL_TEXTS.contains(&key.as_str()) => {
+                (Some(Value::String(text)), Value::String(piece)) if STREAMED_DETAIL_FIELDS.contains(&key.as_str()) => {
                     text.push_str(piece);
                 }
                 (_, Value::Null) => {}
@@ -170,10 +177,10 @@ impl ChunkReader {
     }
 }
 
-/// Maps the finish reason. `None` if the content decides, because servers also send "stop" with calls and "tool_calls"
+/// Converts the finish reason. `None` if the content decides, because servers also send "stop" with calls, and "tool_calls"
 /// without calls.
-fn finish(word: &str) -> Option<FinishReason> {
-    match word {
+fn finish_reason(reason: &str) -> Option<FinishReason> {
+    match reason {
         "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,
         "length" | "max_tokens" | "model_length" => Some(FinishReason::Length),
         "content_filter" => Some(FinishReason::ContentFilter),
@@ -182,23 +189,23 @@ fn finish(word: &str) -> Option<FinishReason> {
 }
 
 /// Parses the token counts. Missing and invalid counts are treated as 0, so that they never fail the response.
-fn usage(usage: &Value) -> TokenUsage {
+fn token_usage(usage: &Value) -> TokenUsage {
     let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
-    let cached = first(&[
+    let cache_read = first(&[
         "/prompt_tokens_details/cached_tokens",
         "/prompt_cache_hit_tokens",
         "/cached_tokens",
     ]);
-    let written = first(&[
+    let cache_written = first(&[
         "/prompt_tokens_details/cache_write_tokens",
         "/cache_creation_input_tokens",
     ]);
     TokenUsage::new(
         usage.count("/prompt_tokens").unwrap_or_default(),
-        cached.unwrap_or_default(),
+        cache_read.unwrap_or_default(),
         usage.count("/completion_tokens").unwrap_or_default(),
     )
-    .with_cache_write(written.unwrap_or_default())
+    .with_cache_write(cache_written.unwrap_or_default())
     .with_reasoning(
         usage
             .count("/completion_tokens_details/reasoning_tokens")

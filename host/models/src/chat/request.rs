@@ -10,6 +10,7 @@ use crate::http::ResponseMode;
 use crate::schema::{SchemaSubset, strict_schema};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 
+/// The body of a request.
 #[derive(Serialize)]
 pub(super) struct WireRequest<'a> {
     model: &'a str,
@@ -44,8 +45,8 @@ impl<'a> WireRequest<'a> {
         Self {
             model,
             messages,
-            tools: request.tools.iter().map(|tool| function(tool, provider)).collect(),
-            // The API refuses a tool choice without tools. `auto` is its default.
+            tools: request.tools.iter().map(|tool| function_tool(tool, provider)).collect(),
+            // Not sent without tools, because the API would refuse it. `auto` is the API's default.
             tool_choice: match request.options.tool_choice {
                 _ if request.tools.is_empty() => None,
                 ToolChoice::Auto => None,
@@ -62,13 +63,13 @@ impl<'a> WireRequest<'a> {
         }
     }
 
-    /// Constrains the answer.
+    /// Constrains the answer with the value of `response_format`, if there is one.
     pub(super) fn with_response_format(mut self, format: Option<Value>) -> Self {
         self.response_format = format;
         self
     }
 
-    /// Sends the limit of tokens in this field.
+    /// Moves the limit of tokens to this field.
     pub(super) fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
         if field == MaxTokensField::MaxCompletionTokens {
             self.max_completion_tokens = self.max_tokens.take();
@@ -77,14 +78,15 @@ impl<'a> WireRequest<'a> {
     }
 }
 
-fn function(tool: &DeclaredTool, provider: ChatProvider) -> Value {
+/// Returns a tool in the format of the API: as a function, with a strict schema if the provider supports it.
+fn function_tool(tool: &DeclaredTool, provider: ChatProvider) -> Value {
     let definition = &tool.definition;
     let strict = provider
         .is_strict()
         .then(|| strict_schema(&definition.input_schema))
         .flatten();
     let is_strict = strict.is_some();
-    let parameters = strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.of(&definition.input_schema));
+    let parameters = strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.convert(&definition.input_schema));
     let mut function = json!({
         "name": tool.name.as_str(),
         "description": definition.description,

@@ -45,7 +45,7 @@ impl<D: Dialect> ModelClient<D> {
     /// `OPENAI_BASE_URL`. The key is read again before each request.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] as [`ClientBuilder::build`], and if the key is missing for an `https` base URL.
+    /// Those of [`ClientBuilder::build`], and [`ModelError::Configuration`] if the key is missing for an `https` base URL.
     pub fn from_env(model: impl AsRef<str>) -> Result<Self, ModelError> {
         let profile = D::PROFILE;
         let base_url = profile
@@ -91,7 +91,10 @@ impl<D: Dialect> ClientBuilder<D> {
 
     /// Reads the key from the first of these variables that is set, before each request.
     ///
-    /// Over plain HTTP, a key is optional.
+    /// Over plain HTTP, a key is optional: if no variable is set now, requests are sent without a key.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] if the base URL is invalid, or if it is an `https` URL and no variable is set.
     pub(crate) fn key_from(
         mut self,
         variables: &'static [&'static str],
@@ -109,7 +112,7 @@ impl<D: Dialect> ClientBuilder<D> {
         Ok(self)
     }
 
-    /// Sets the base URL of another provider with the same API.
+    /// Sets the base URL of another provider or server with the same API.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = url.into();
         self
@@ -120,7 +123,7 @@ impl<D: Dialect> ClientBuilder<D> {
         self.key_source(move || Some(key.clone()))
     }
 
-    /// Sets a source of the key, which is read before each request. It must not block.
+    /// Sets a function that returns the key. It is called before each request and must not block.
     pub fn key_source(mut self, read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
         self.authentication.key = Some(KeySource::new(read));
         self
@@ -144,8 +147,8 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the timeout of a response in milliseconds: from the request to the last byte or, if the response is streamed, between
-    /// two pieces.
+    /// Sets the timeout of a response in milliseconds. It applies to the time from the request to the last byte or, if the
+    /// response is streamed, to the time between two pieces.
     pub fn request_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.request_timeout = Duration::from_millis(millis);
         self
@@ -157,7 +160,7 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the largest response, in bytes.
+    /// Sets the maximum size of a response, in bytes.
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
         self.limits.response_bytes_max = bytes;
         self
@@ -173,18 +176,19 @@ impl<D: Dialect> ClientBuilder<D> {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] if the base URL is invalid, if the provider's own API is used without a key, if the key is
-    /// not a valid header value or would be sent to another machine over plain HTTP, or if the machine has no root certificates.
+    /// not a valid header value or would be sent to another machine over plain HTTP, or if the machine has no root
+    /// certificates.
     pub fn build(self) -> Result<ModelClient<D>, ModelError> {
         let profile = D::PROFILE;
         let address = self.address()?;
         let host = address.host().to_owned();
-        let own = EndpointAddress::below(profile.base_url, "")?;
+        let default_address = EndpointAddress::below(profile.base_url, "")?;
         let has_key = self.authentication.key.as_ref().and_then(KeySource::read).is_some();
-        if own.host() == host && !has_key {
+        if default_address.host() == host && !has_key {
             return Err(no_key(&host, self.key_variable));
         }
         let issuer = format!("{}:{host}", profile.name);
-        let dialect = self.dialect.settled(&host, &self.model);
+        let dialect = self.dialect.with_defaults_for(&host, &self.model);
         let endpoint = Endpoint::new(address, self.authentication, profile.headers, self.mode, self.limits)?;
         Ok(ModelClient::new(self.model, issuer, endpoint, dialect))
     }

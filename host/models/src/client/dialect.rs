@@ -12,13 +12,13 @@ use toolwit_core::ToolCall;
 /// The fixed properties of an API.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiProfile {
-    /// The name, as in the issuer of opaque parts.
+    /// The name of the API, which is a part of the issuer of provider blocks.
     pub(crate) name: &'static str,
     /// The base URL of the provider itself.
     pub(crate) base_url: &'static str,
-    /// The variables that may hold another base URL.
+    /// The environment variables that can have another base URL.
     pub(crate) base_url_variables: &'static [&'static str],
-    /// The variables that may hold the key.
+    /// The environment variables that can have the key.
     pub(crate) key_variables: &'static [&'static str],
     pub(crate) key_header: KeyHeader,
     /// Further headers that the API requires.
@@ -26,8 +26,8 @@ pub struct ApiProfile {
 }
 
 impl ApiProfile {
-    /// Returns the name of the provider at a host in OpenTelemetry's conventions. An unknown host has the name of the API's own
-    /// provider, as the conventions recommend.
+    /// Returns the name that OpenTelemetry's conventions give the provider at a host. For an unknown host, it is the name of
+    /// the API's own provider, as the conventions recommend.
     pub(crate) fn telemetry_name(&self, host: &str) -> &'static str {
         match (host, self.name) {
             ("api.mistral.ai", _) => "mistral_ai",
@@ -42,7 +42,7 @@ impl ApiProfile {
     }
 }
 
-/// An API of a provider: it maps requests and responses between the wire and the loop.
+/// An API of a provider: converts requests of the agent loop to its format, and its responses back.
 pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// The fixed properties of the API.
     const PROFILE: ApiProfile;
@@ -53,16 +53,16 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Reads responses of this API.
     type Reader: ResponseReader;
 
-    /// Completes the settings that depend on the host or the model and were not set.
-    fn settled(self, host: &str, model: &str) -> Self;
+    /// Sets the default of each setting that was not set, if the default depends on the host or the model.
+    fn with_defaults_for(self, host: &str, model: &str) -> Self;
 
-    /// Returns the path of the endpoint, and its query.
+    /// Returns the path of the endpoint, and the parameter of its query, if there is one.
     fn path(model: &str, mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>);
 
-    /// Returns the body of a request. Opaque parts of the history are sent back to their issuer only.
+    /// Returns the body of a request. It contains only those provider blocks of the history that `issuer` issued.
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
 
-    /// Returns the limit on the tokens of a response if the options set none. The limit includes the reasoning.
+    /// Returns the maximum number of tokens of a response for options that set none. It includes the reasoning.
     fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
         default_max_tokens(effort)
     }
@@ -70,22 +70,22 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns a reader for one response.
     fn reader(&self) -> Self::Reader;
 
-    /// Maps the arguments of a call back to the tool's own schema.
-    fn restore(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
+    /// Changes the arguments of a call from the schema that was sent to the tool's own schema.
+    fn restore_arguments(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
 
-    /// Maps an answer back to the schema of the options. `None` if it is unchanged.
+    /// Changes an answer from the schema that was sent to the schema of the options. `None` if it is unchanged.
     fn restore_answer(&self, _answer: &str, _schema: &Value) -> Option<String> {
         None
     }
 }
 
-/// The limit on the tokens of a response without reasoning. Every current model accepts it.
+/// The maximum number of tokens of a response without reasoning. Every current model accepts it.
 const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
-/// The limit on the tokens of a response with reasoning, which the limit includes.
+/// The maximum number of tokens of a response with reasoning, including the reasoning.
 const MAX_TOKENS_REASONING: u32 = 32_768;
 
-/// Returns the limit on the tokens of a response for a level of reasoning.
+/// Returns the default maximum number of tokens of a response for a level of reasoning.
 pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
     if effort > Some(ReasoningEffort::None) {
         MAX_TOKENS_REASONING
@@ -94,7 +94,7 @@ pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
     }
 }
 
-/// Whether a stream continues.
+/// Whether a response continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderState {
     /// Further events may follow.
@@ -109,19 +109,20 @@ pub trait ResponseReader: Send {
     ///
     /// # Errors
     /// The failure that the event reports.
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure>;
+    fn read_event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>)
+    -> Result<ReaderState, AttemptFailure>;
 
     /// Reads a complete response.
     ///
     /// # Errors
     /// The failure that the response reports, or a failure if the document is not a response of this API.
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
 
-    /// Adds the parts that the reader has kept until the end of the response.
+    /// Adds the blocks that the reader has collected until the end of the response.
     ///
     /// # Errors
-    /// The response exceeds its limit.
-    fn end(&mut self, _response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    /// The failure of a response that exceeds its maximum size.
+    fn finish(&mut self, _response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of an assistant message in the order in which the provider sent them.
+//! The parts of an assistant message, in the order in which the provider sent them.
 
 use serde_json::Value;
 
@@ -11,11 +11,12 @@ pub(crate) enum MessagePart<'m> {
     Text(&'m str),
     /// A call.
     Call(&'m ToolCall),
-    /// An opaque part that this provider issued.
+    /// The data of a provider block that this provider issued.
     Block(&'m Value),
 }
 
-/// Returns the parts of an assistant message, with the opaque parts that this provider issued at their positions.
+/// Returns the parts of an assistant message: its text, its calls, and those provider blocks that `issuer` issued, at their
+/// positions.
 pub(crate) fn message_parts<'m>(
     content: &'m str,
     calls: &'m [ToolCall],

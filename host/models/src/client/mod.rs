@@ -1,6 +1,7 @@
 //! The client that all providers share: it sends a request, reads the response in pieces and retries.
 //!
-//! The module of an API implements [`Dialect`]: the body of a request, and the reading of a response.
+//! The module of each API implements [`Dialect`], which creates the body of a request, and [`ResponseReader`], which reads a
+//! response.
 
 mod builder;
 mod dialect;

@@ -6,32 +6,33 @@ use async_trait::async_trait;
 use tokio::select;
 
 use super::dialect::{Dialect, ReaderState};
-use super::response_body::ResponseBody;
+use super::response_body::BodyReader;
 use crate::assembly::ResponseAssembly;
-use crate::http::{AttemptFailure, Endpoint, HttpReply, Secret};
+use crate::http::{AttemptFailure, Endpoint, HttpResponse, Secret};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
 /// A model behind an API of a provider.
 ///
 /// Each inference is one request, limited in time and bytes. Its response is streamed unless the client is built with
 /// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried if the provider is overloaded or not
-/// reachable, but not after observers have received a part of the response. The key is sent only to the host of the base URL,
-/// and does not appear in logs or errors. Proxies from the environment are not used.
+/// reachable, but not after the listener of the request has received a part of the response. The key is sent only to the host
+/// of the base URL, and does not appear in logs or errors. Proxies from the environment are not used.
 #[derive(Clone, Debug)]
 pub struct ModelClient<D> {
     model: String,
+    /// The name of the API and the host, as `API:HOST`. Provider blocks of the history are sent back to their issuer only.
     issuer: String,
     endpoint: Endpoint,
     dialect: D,
 }
 
-/// Maximum wait for the end of a body after the complete response. The end usually arrives with the last packet.
+/// Maximum wait for the end of a body after the response is complete. The end usually arrives with the last packet.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// A failed attempt.
 struct FailedAttempt {
     failure: AttemptFailure,
-    /// Whether observers received a part of the response.
+    /// Whether the listener of the request received a part of the response.
     has_emitted: bool,
 }
 
@@ -45,11 +46,12 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    async fn attempts(&self, request: ChatRequest<'_>, body: &[u8]) -> Result<ChatResponse, ModelError> {
+    /// Sends a request, and sends it again after a failure that may be temporary.
+    async fn send_with_retries(&self, request: ChatRequest<'_>, body: &[u8]) -> Result<ChatResponse, ModelError> {
         let mut attempts = self.endpoint.limits().retry.attempts();
         loop {
             let key = self.endpoint.key();
-            let FailedAttempt { failure, has_emitted } = match self.attempt(request, body, key.as_ref()).await {
+            let FailedAttempt { failure, has_emitted } = match self.send_once(request, body, key.as_ref()).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -60,11 +62,12 @@ impl<D: Dialect> ModelClient<D> {
             if has_emitted {
                 return Err(attempts.give_up(failure));
             }
-            attempts.after(failure).await?;
+            attempts.wait_after(failure).await?;
         }
     }
 
-    async fn attempt(
+    /// Sends a request once, and returns its response.
+    async fn send_once(
         &self,
         request: ChatRequest<'_>,
         body: &[u8],
@@ -72,8 +75,8 @@ impl<D: Dialect> ModelClient<D> {
     ) -> Result<ChatResponse, FailedAttempt> {
         let bytes_max = self.endpoint.limits().response_bytes_max;
         let mut response = ResponseAssembly::new(request, &self.issuer, bytes_max);
-        match self.read(body, key, &mut response).await {
-            Ok(()) => Ok(self.restored(response.finish(), request)),
+        match self.read_response(body, key, &mut response).await {
+            Ok(()) => Ok(self.restore(response.finish(), request)),
             Err(failure) => Err(FailedAttempt {
                 failure,
                 has_emitted: response.has_emitted(),
@@ -81,35 +84,37 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    async fn read(
+    /// Sends a request and reads its response.
+    async fn read_response(
         &self,
         body: &[u8],
         key: Option<&Secret>,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
-        let mut reply = self.endpoint.send(body.to_vec(), key).await?;
-        let mut body = ResponseBody::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
+        let mut http_response = self.endpoint.send(body.to_vec(), key).await?;
+        let mut body_reader = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
         loop {
-            let piece = match reply.piece().await {
+            let piece = match http_response.next_piece().await {
                 // The connection may fail after the response is complete.
-                Err(_) if body.is_complete(response) => return body.end(response),
+                Err(_) if body_reader.is_complete(response) => return body_reader.end(response),
                 piece => piece?,
             };
             let Some(piece) = piece else {
-                return body.finish(&reply.content_type(), response);
+                return body_reader.finish(&http_response.content_type(), response);
             };
-            if body.push(piece.as_ref(), response)? == ReaderState::Done {
-                drain(&mut reply).await;
+            if body_reader.push(piece.as_ref(), response)? == ReaderState::Done {
+                drain(&mut http_response).await;
                 return Ok(());
             }
         }
     }
 
-    /// Maps the calls and the answer of a response back to the schemas of the tools and of the answer.
-    fn restored(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
+    /// Changes the calls and the answer of a response from the schemas that were sent back to those of the tools and of the
+    /// request.
+    fn restore(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
-                self.dialect.restore(call, tool);
+                self.dialect.restore_arguments(call, tool);
             }
         }
         if let Some(schema) = &request.options.answer_schema
@@ -137,8 +142,8 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut options = request.options.clone();
-        let default = || self.dialect.max_tokens(&self.model, options.reasoning_effort);
-        options.max_tokens = Some(options.max_tokens.unwrap_or_else(default));
+        let default_max_tokens = || self.dialect.max_tokens(&self.model, options.reasoning_effort);
+        options.max_tokens = Some(options.max_tokens.unwrap_or_else(default_max_tokens));
         let mut request = request;
         request.options = &options;
         let body = self
@@ -148,13 +153,13 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         select! {
             biased;
             () = request.cancel.cancelled() => Err(ModelError::Cancelled),
-            response = self.attempts(request, &body) => response,
+            response = self.send_with_retries(request, &body) => response,
         }
     }
 }
 
 /// Reads the end of a body, which normally has arrived already, so that the connection can be used again.
-async fn drain(reply: &mut HttpReply) {
-    let end = async { while let Ok(Some(_)) = reply.piece().await {} };
+async fn drain(http_response: &mut HttpResponse) {
+    let end = async { while let Ok(Some(_)) = http_response.next_piece().await {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
 }

@@ -7,14 +7,14 @@ use crate::assembly::ResponseAssembly;
 use crate::decode::{BodyDecoder, BodyPart, Fields};
 use crate::http::{AttemptFailure, ProviderError};
 
-/// Reads a body, in pieces of any size, into a response.
-pub(super) struct ResponseBody<R> {
+/// Reads a body, which arrives in pieces of any size, into a response.
+pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
     has_events: bool,
 }
 
-impl<R: ResponseReader> ResponseBody<R> {
+impl<R: ResponseReader> BodyReader<R> {
     pub(super) fn new(reader: R, bytes_max: usize) -> Self {
         Self {
             decoder: BodyDecoder::new(bytes_max),
@@ -23,7 +23,10 @@ impl<R: ResponseReader> ResponseBody<R> {
         }
     }
 
-    /// Reads a piece.
+    /// Reads a piece of the body.
+    ///
+    /// # Errors
+    /// The piece is not a part of a response, or the provider reports a failure in it.
     pub(super) fn push(
         &mut self,
         piece: &[u8],
@@ -36,7 +39,7 @@ impl<R: ResponseReader> ResponseBody<R> {
     /// Reads the end of the body.
     ///
     /// # Errors
-    /// The body is not a response, or ended before the response was complete.
+    /// The body is not a response, ended before the response was complete, or contains a failure that the provider reports.
     pub(super) fn finish(
         &mut self,
         content_type: &str,
@@ -57,9 +60,9 @@ impl<R: ResponseReader> ResponseBody<R> {
         self.end(response)
     }
 
-    /// Ends a complete response without the rest of its body.
+    /// Ends a response that is complete, although its body has not ended.
     pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-        self.reader.end(response)
+        self.reader.finish(response)
     }
 
     /// Returns whether the response would be complete if the body ended here.
@@ -67,6 +70,7 @@ impl<R: ResponseReader> ResponseBody<R> {
         self.has_events && response.has_stopped()
     }
 
+    /// Reads the parts of a body in their order, up to the one that completes the response.
     fn read(
         &mut self,
         parts: Vec<BodyPart>,
@@ -76,20 +80,20 @@ impl<R: ResponseReader> ResponseBody<R> {
             let state = match part {
                 BodyPart::Document(document) => {
                     check_error(&document)?;
-                    self.reader.document(&document, response)?;
+                    self.reader.read_document(&document, response)?;
                     ReaderState::Done
                 }
                 BodyPart::Event(event) => {
                     self.has_events = true;
                     check_error(&event)?;
-                    self.reader.event(&event, response)?
+                    self.reader.read_event(&event, response)?
                 }
-                // An end mark before the first event does not end a response.
+                // An end mark before the first event is ignored: it is not the end of a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };
             if state == ReaderState::Done {
-                self.reader.end(response)?;
+                self.reader.finish(response)?;
                 return Ok(state);
             }
         }
@@ -105,7 +109,7 @@ fn check_error(value: &Value) -> Result<(), AttemptFailure> {
         _ => false,
     });
     match error {
-        Some(error) => Err(ProviderError::of(error).failure(200, None)),
+        Some(error) => Err(ProviderError::of(error).into_failure(200, None)),
         None => Ok(()),
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::dialect::{Dialect, ReaderState};
-use super::response_body::ResponseBody;
+use super::response_body::BodyReader;
 use crate::assembly::ResponseAssembly;
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatOptions, ChatRequest, ChatResponse};
 use toolwit_core::Message;
 
-/// The issuer of the opaque parts that tests read.
+/// The issuer of the provider blocks that tests read.
 pub(crate) const ISSUER: &str = "test:host";
 
 /// Reads a body that arrives in these pieces, as the response to a request with this history.
@@ -30,7 +30,7 @@ pub(crate) fn read_pieces<'p, D: Dialect>(
     };
     let request = ChatRequest::new(history, &[], &options, &cancel).with_listener(&listener);
     let mut response = ResponseAssembly::new(request, ISSUER, 1 << 20);
-    let mut body = ResponseBody::new(D::default().reader(), 1 << 20);
+    let mut body = BodyReader::new(D::default().reader(), 1 << 20);
     let mut state = ReaderState::Open;
     for piece in pieces {
         state = body.push(piece, &mut response)?;

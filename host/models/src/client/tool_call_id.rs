@@ -16,7 +16,8 @@ pub(crate) enum CallIdForm {
 }
 
 impl CallIdForm {
-    /// Returns the id itself if it has this form, else one that is derived from it.
+    /// Returns the id itself if it has this form, or else an id that is derived from it. The same id always gives the same one,
+    /// so that a result still belongs to its call.
     pub(crate) fn of(self, id: &str) -> Cow<'_, str> {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let fits = match self {

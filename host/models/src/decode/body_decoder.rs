@@ -9,9 +9,9 @@ use toolwit_core::text::json_parts;
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
 
-/// Maximum number of values and names in a document or an event. Parsed values take up to a hundred times the memory of
+/// Maximum number of values and names in a body of JSON or in an event. Parsed values take up to a hundred times the memory of
 /// their text. A usual response has a few thousand values.
-const PARTS_MAX: usize = 256 << 10;
+const VALUES_MAX: usize = 256 << 10;
 
 /// A part of a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub(crate) enum BodyPart {
 #[derive(Debug)]
 pub(crate) struct BodyDecoder {
     format: BodyFormat,
-    /// The size of the body so far.
-    bytes: usize,
+    /// The size of the part of the body that has arrived.
+    bytes_read: usize,
     bytes_max: usize,
 }
 
@@ -46,18 +46,21 @@ enum BodyFormat {
 }
 
 impl BodyDecoder {
-    /// Creates a decoder with a limit on each document and on each event.
+    /// Creates a decoder with a maximum size of a body of JSON, and of each event.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             format: BodyFormat::Unknown,
-            bytes: 0,
+            bytes_read: 0,
             bytes_max,
         }
     }
 
-    /// Decodes a piece and returns the parts that it completes.
+    /// Decodes a piece and returns the parts that it completes. A body of JSON has no parts before its end.
+    ///
+    /// # Errors
+    /// The body or an event is too large, or an event is not JSON.
     pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
-        self.bytes += piece.len();
+        self.bytes_read += piece.len();
         if matches!(self.format, BodyFormat::Unknown) {
             piece = piece.trim_ascii_start();
             match piece.first() {
@@ -71,39 +74,42 @@ impl BodyDecoder {
             BodyFormat::Events(decoder) => decoder
                 .push(piece, &mut events)
                 .map_err(|OversizedEvent| oversized("an event of the stream", self.bytes_max))?,
-            _ if self.bytes > self.bytes_max => return Err(oversized("it", self.bytes_max)),
+            _ if self.bytes_read > self.bytes_max => return Err(oversized("it", self.bytes_max)),
             BodyFormat::Json(document) => document.extend_from_slice(piece),
             BodyFormat::Unknown => {}
         }
-        parts(&events)
+        event_parts(&events)
     }
 
-    /// Decodes the end of the body.
+    /// Decodes the end of the body and returns the parts that it completes.
+    ///
+    /// # Errors
+    /// The body is empty or is not JSON, or has too many values.
     pub(crate) fn finish(&mut self, content_type: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
         let mut events = Vec::new();
         match &mut self.format {
             BodyFormat::Unknown => return Err(self.not_a_response(content_type, "it is empty")),
             BodyFormat::Json(document) => {
-                require_few_parts(document)?;
-                return documents(document).map_err(|error| self.not_a_response(content_type, &error.to_string()));
+                check_value_count(document)?;
+                return document_parts(document).map_err(|error| self.not_a_response(content_type, &error.to_string()));
             }
             BodyFormat::Events(decoder) => decoder.finish(&mut events),
         }
-        parts(&events)
+        event_parts(&events)
     }
 
-    /// Returns the error of a body that is not a response of the provider.
+    /// Returns the failure for a body that is not a response of the provider.
     pub(crate) fn not_a_response(&self, content_type: &str, why: &str) -> AttemptFailure {
         let kind = match content_type {
             "" => "of no content type".to_owned(),
             kind => format!("of content type `{kind}`"),
         };
-        AttemptFailure::malformed(format!("{} bytes {kind}: {why}", self.bytes))
+        AttemptFailure::malformed(format!("{} bytes {kind}: {why}", self.bytes_read))
     }
 }
 
-/// Returns the parts in the data of events. Data that is not an object, such as a keep-alive text, is ignored.
-fn parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
+/// Parses the data of events. Data that is neither an object nor the end mark, such as a keep-alive text, is ignored.
+fn event_parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
     let mut parts = Vec::new();
     for data in events {
         if data.trim() == END_MARK {
@@ -112,7 +118,7 @@ fn parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
         if !data.trim_start().starts_with('{') {
             continue;
         }
-        require_few_parts(data.as_bytes())?;
+        check_value_count(data.as_bytes())?;
         // Servers that omit the blank line between events send several objects in one.
         for value in Deserializer::from_str(data).into_iter::<Value>() {
             let value = value
@@ -123,7 +129,8 @@ fn parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
     Ok(parts)
 }
 
-fn documents(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
+/// Parses a body of JSON: a document, or several documents or an array, which are events.
+fn document_parts(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
     let mut values: Vec<Value> = Deserializer::from_slice(text).into_iter().collect::<Result<_, _>>()?;
     if let [Value::Array(elements)] = values.as_mut_slice() {
         return Ok(std::mem::take(elements).into_iter().map(BodyPart::Event).collect());
@@ -135,9 +142,9 @@ fn documents(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
 }
 
 /// Checks the number of values and names before they are parsed.
-fn require_few_parts(text: &[u8]) -> Result<(), AttemptFailure> {
-    if json_parts(text) > PARTS_MAX {
-        let message = format!("it has more than {PARTS_MAX} values and names");
+fn check_value_count(text: &[u8]) -> Result<(), AttemptFailure> {
+    if json_parts(text) > VALUES_MAX {
+        let message = format!("it has more than {VALUES_MAX} values and names");
         return Err(AttemptFailure::malformed(message));
     }
     Ok(())
@@ -164,9 +171,9 @@ mod tests {
             pushed.and_then(|events| Ok((events, decoder.finish("application/json")?)))
         };
         assert!(decoded(document(100_000)).is_ok());
-        assert!(decoded(document(PARTS_MAX)).is_err());
+        assert!(decoded(document(VALUES_MAX)).is_err());
         assert!(decoded(format!("data: {}\n\n", document(100_000))).is_ok());
-        assert!(decoded(format!("data: {}\n\n", document(PARTS_MAX))).is_err());
+        assert!(decoded(format!("data: {}\n\n", document(VALUES_MAX))).is_err());
         let text = json!({ "x": "{,[".repeat(1 << 20) }).to_string();
         assert!(decoded(text).is_ok(), "text has one part");
     }

@@ -10,8 +10,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// repeat the event's name in it.
 #[derive(Debug)]
 pub(super) struct EventDecoder {
+    /// The part of the current line that has arrived.
     line: Vec<u8>,
-    /// The data of the event, with `\n` after each line.
+    /// The data of the current event, with `\n` after each line.
     data: Vec<u8>,
     /// Whether the last byte was `\r`: a `\n` after it belongs to the same line end.
     is_after_return: bool,
@@ -66,6 +67,7 @@ impl EventDecoder {
         self.end_event(events);
     }
 
+    /// Reads the complete current line. A blank line ends the event.
     fn end_line(&mut self, events: &mut Vec<String>) {
         let line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
@@ -83,6 +85,7 @@ impl EventDecoder {
         self.line.clear();
     }
 
+    /// Appends the data of the current event to `events`, if the event has data.
     fn end_event(&mut self, events: &mut Vec<String>) {
         if self.data.pop().is_some() {
             events.push(String::from_utf8_lossy(&self.data).into_owned());

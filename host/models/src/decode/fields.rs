@@ -4,13 +4,13 @@ use serde_json::Value;
 
 /// Access to fields that a provider may omit, set to `null` or send with another type.
 pub(crate) trait Fields {
-    /// Returns a text, or an empty one.
+    /// Returns the text of a field, or an empty text.
     fn text(&self, key: &str) -> &str;
-    /// Returns the elements of an array, or none.
+    /// Returns the elements of a field with an array, or an empty slice.
     fn items(&self, key: &str) -> &[Value];
-    /// Returns a count, or `None` if the field is not a non-negative integer.
+    /// Returns the value at a JSON pointer, or `None` if it is not a non-negative integer.
     fn count(&self, pointer: &str) -> Option<u64>;
-    /// Returns a field that is present and not `null`.
+    /// Returns the value of a field, or `None` if it is missing or `null`.
     fn present(&self, key: &str) -> Option<&Value>;
 }
 

@@ -9,10 +9,10 @@ use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::SchemaSubset;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 
-/// The part of the names of models that have levels of thinking.
+/// The text in the names of models that have levels of thinking.
 const LEVEL_MODELS: &str = "gemini-3";
 
-/// The Gemini API. Thought signatures are sent back.
+/// The Gemini API. The signatures of thoughts are sent back to the provider.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateContent(());
 
@@ -28,7 +28,7 @@ impl Dialect for GenerateContent {
 
     type Reader = CandidateReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -52,7 +52,7 @@ impl Dialect for GenerateContent {
             set("systemInstruction", instruction);
         }
         if !request.tools.is_empty() {
-            let declarations: Vec<_> = request.tools.iter().map(declaration).collect();
+            let declarations: Vec<_> = request.tools.iter().map(tool_declaration).collect();
             set("tools", json!([{"functionDeclarations": declarations}]));
             let mode = match options.tool_choice {
                 ToolChoice::Auto => None,
@@ -72,8 +72,8 @@ impl Dialect for GenerateContent {
     }
 
     fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        let reasons = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
-        default_max_tokens(effort.or_else(|| reasons.then_some(ReasoningEffort::Medium)))
+        let is_reasoning_model = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
+        default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
 
     fn reader(&self) -> CandidateReader {
@@ -81,11 +81,12 @@ impl Dialect for GenerateContent {
     }
 }
 
-fn declaration(tool: &DeclaredTool) -> Value {
+/// Returns a tool in the format of the API.
+fn tool_declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,
-        "parametersJsonSchema": SchemaSubset::Gemini.of(&tool.definition.input_schema),
+        "parametersJsonSchema": SchemaSubset::Gemini.convert(&tool.definition.input_schema),
     })
 }
 
@@ -107,12 +108,12 @@ fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value
     let can_constrain = request.tools.is_empty() || model.contains(LEVEL_MODELS);
     if let Some(schema) = options.answer_schema.as_ref().filter(|_| can_constrain) {
         set("responseMimeType", json!("application/json"));
-        set("responseJsonSchema", SchemaSubset::Gemini.of(schema));
+        set("responseJsonSchema", SchemaSubset::Gemini.convert(schema));
     }
     config
 }
 
-/// Returns the thinking options: a level or, for earlier models, a number of tokens.
+/// Returns the options of thinking: a level or, for earlier models, a budget of tokens.
 fn thinking(model: &str, effort: ReasoningEffort) -> Value {
     if model.contains(LEVEL_MODELS) {
         let level = match effort {

@@ -6,22 +6,23 @@ use crate::client::{MessagePart, message_parts};
 use crate::decode::Fields;
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The key of an opaque part that signs the next call.
+/// The key of a provider block with the signature of the next call.
 pub(super) const CALL_SIGNATURE: &str = "call_signature";
 
-/// The key of an opaque part that signs a text, and the key of the length of this text in bytes.
+/// The keys of a provider block with the signature of the next text, and with the length of this text in bytes.
 pub(super) const TEXT_SIGNATURE: &str = "text_signature";
 pub(super) const TEXT_BYTES: &str = "text_bytes";
 
-/// The key of an opaque part that is sent back as it is.
+/// The key of a provider block with a part of a message that is sent back as it is.
 pub(super) const PART: &str = "part";
 
-/// The documented placeholder for the missing signature of a call that another model or a tool made.
+/// The documented placeholder for the signature of a call without one, such as a call that another model made.
 const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
-/// The part of the names of models that refuse calls without a signature.
+/// The text in the names of models that refuse calls without a signature.
 const SIGNING_MODELS: &str = "gemini-3";
 
+/// Returns the system prompts, or `None` if there are none.
 pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
     let texts = messages.iter().filter_map(|message| match &message.role {
         Role::System { content } if !content.is_empty() => Some(json!({"text": content})),
@@ -31,10 +32,10 @@ pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
     (!parts.is_empty()).then(|| json!({"parts": parts}))
 }
 
-/// Returns the messages. The results of all calls of a response are in one message, which the API requires.
+/// Returns the messages without system prompts. The API requires the results of all calls of a response in one message.
 pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::new();
-    let mut has_results = false;
+    let mut follows_result = false;
     for message in messages {
         let is_result = matches!(message.role, Role::Tool { .. });
         match &message.role {
@@ -45,7 +46,7 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
                 tool_calls,
                 blocks,
             } => {
-                let mut parts = parts(content, tool_calls, blocks, issuer);
+                let mut parts = message_content(content, tool_calls, blocks, issuer);
                 if model.contains(SIGNING_MODELS) {
                     sign_first_call(&mut parts);
                 }
@@ -61,19 +62,20 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
             } => {
                 let key = if *is_error { "error" } else { "output" };
                 let part = json!({"functionResponse": {"id": tool_call_id, "name": name, "response": {key: content}}});
-                let last = contents.last_mut().filter(|_| has_results);
+                let last = contents.last_mut().filter(|_| follows_result);
                 match last.and_then(|last| last["parts"].as_array_mut()) {
                     Some(parts) => parts.push(part),
                     None => contents.push(json!({"role": "user", "parts": [part]})),
                 }
             }
         }
-        has_results = is_result;
+        follows_result = is_result;
     }
     contents
 }
 
-fn parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
+/// Returns the parts of a message of the model.
+fn message_content(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     let mut call_signature = None;
     let mut text_signature: Option<(&str, usize)> = None;

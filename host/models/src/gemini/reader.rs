@@ -12,19 +12,23 @@ use toolwit_agent::model::{FinishReason, TokenUsage};
 /// Parts that the provider produced with its own tools and requires back.
 const PROVIDER_PARTS: [&str; 4] = ["codeExecutionResult", "executableCode", "toolCall", "toolResponse"];
 
-/// Reads responses. The events of a stream have the same fields.
+/// Reads complete responses and the events of streams, which have the same fields.
 #[derive(Debug, Default)]
 pub struct CandidateReader {
-    calls_count: u64,
+    call_count: u64,
 }
 
 impl ResponseReader for CandidateReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(
+        &mut self,
+        event: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
         self.read(event, response)?;
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.read(document, response)?;
         if !document["candidates"].is_array() && !response.has_stopped() {
             return Err(AttemptFailure::malformed("it has no candidates"));
@@ -34,62 +38,64 @@ impl ResponseReader for CandidateReader {
 }
 
 impl CandidateReader {
+    /// Reads a response or an event: its first candidate, its usage and its feedback on the prompt.
     fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if let Some(counts) = body.present("usageMetadata") {
-            *response.usage() = usage(counts);
+            *response.usage_mut() = token_usage(counts);
         }
         if let Some(candidate) = body.items("candidates").first() {
             for part in candidate["content"].items("parts") {
-                self.part(part, response)?;
+                self.read_part(part, response)?;
             }
-            let word = candidate.text("finishReason");
-            if !word.is_empty() {
-                response.stop(word, finish(word));
+            let reason = candidate.text("finishReason");
+            if !reason.is_empty() {
+                response.stop(reason, finish_reason(reason));
             }
         }
-        let blocked = body["promptFeedback"].text("blockReason");
-        if !blocked.is_empty() && !response.has_stopped() {
-            response.stop(blocked, Some(FinishReason::ContentFilter));
+        let block_reason = body["promptFeedback"].text("blockReason");
+        if !block_reason.is_empty() && !response.has_stopped() {
+            response.stop(block_reason, Some(FinishReason::ContentFilter));
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    /// Reads a part of the content.
+    fn read_part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let signature = part.text("thoughtSignature");
         let text = part.text("text");
         if let Some(call) = part.present("functionCall") {
             if !signature.is_empty() {
-                response.block(json!({CALL_SIGNATURE: signature}))?;
+                response.push_block(json!({CALL_SIGNATURE: signature}))?;
             }
-            self.calls_count += 1;
-            return response.call(CallPiece {
-                index: Some(self.calls_count),
+            self.call_count += 1;
+            return response.push_call(CallPiece {
+                index: Some(self.call_count),
                 id: call.text("id"),
                 name: call.text("name"),
                 arguments: call.get("args"),
             });
         }
         if part["thought"] == true {
-            response.reasoning(text)?;
-            // A summary of thoughts without a signature is only for the user. One with a signature is sent back to the
-            // provider.
+            response.push_reasoning(text)?;
+            // A summary of thoughts is for the user. Only one with a signature is sent back to the provider.
             if signature.is_empty() {
                 return Ok(());
             }
-            return response.block(json!({PART: part}));
+            return response.push_block(json!({PART: part}));
         }
         if PROVIDER_PARTS.iter().any(|key| part.get(*key).is_some()) {
-            return response.block(json!({PART: part}));
+            return response.push_block(json!({PART: part}));
         }
         if !signature.is_empty() {
-            response.block(json!({TEXT_SIGNATURE: signature, TEXT_BYTES: text.len()}))?;
+            response.push_block(json!({TEXT_SIGNATURE: signature, TEXT_BYTES: text.len()}))?;
         }
-        response.text(text)
+        response.push_text(text)
     }
 }
 
-fn finish(word: &str) -> Option<FinishReason> {
-    match word {
+/// Converts the finish reason. `None` if the content decides.
+fn finish_reason(reason: &str) -> Option<FinishReason> {
+    match reason {
         "STOP" => None,
         "MAX_TOKENS" => Some(FinishReason::Length),
         "BLOCKLIST"
@@ -105,7 +111,7 @@ fn finish(word: &str) -> Option<FinishReason> {
     }
 }
 
-fn usage(usage: &Value) -> TokenUsage {
+fn token_usage(usage: &Value) -> TokenUsage {
     let count = |pointer| usage.count(pointer).unwrap_or_default();
     let thoughts = count("/thoughtsTokenCount");
     TokenUsage::new(

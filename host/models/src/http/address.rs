@@ -1,4 +1,4 @@
-//! The address of a provider, checked before a key is sent there.
+//! The URL of an endpoint, checked before a key is sent there.
 
 use std::net::IpAddr;
 
@@ -16,13 +16,17 @@ pub enum PlainHttp {
     AnyHost,
 }
 
-/// The address of a provider's endpoint.
+/// The URL of a provider's endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EndpointAddress(Url);
 
 impl EndpointAddress {
-    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it. A version in front of the path, such
-    /// as `v1`, is left out if the URL ends with a version.
+    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it. A version at the beginning of the
+    /// path, such as `v1`, is left out if the URL ends with a version.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] for a base URL that is invalid, or has another scheme than HTTP, a user name or a
+    /// fragment.
     pub(crate) fn below(base_url: &str, path: &str) -> Result<Self, ModelError> {
         let mut url = Url::parse(base_url.trim()).map_err(|error| invalid(&format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -68,7 +72,7 @@ impl EndpointAddress {
         self.0.scheme() == "https"
     }
 
-    /// Returns the host, for error messages.
+    /// Returns the host of the URL, or an empty text.
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -82,7 +86,10 @@ impl EndpointAddress {
         }
     }
 
-    /// Refuses to send a key over a connection that others can read.
+    /// Checks that a key may be sent over the connection.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] if others could read the key.
     pub(super) fn check_key(&self, plain: PlainHttp) -> Result<(), ModelError> {
         if self.is_encrypted() || self.is_loopback() || plain == PlainHttp::AnyHost {
             return Ok(());

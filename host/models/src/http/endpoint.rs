@@ -7,7 +7,7 @@ use reqwest::{Client, Response, Url};
 
 use super::address::{EndpointAddress, PlainHttp};
 use super::failure::{AttemptFailure, ProviderError};
-use super::http_reply::HttpReply;
+use super::http_reply::HttpResponse;
 use super::key::{KeyHeader, KeySource};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
@@ -24,7 +24,7 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLimits {
-    /// The time for a complete response, and the longest silence of a streamed one.
+    /// The maximum time for a complete response, and the maximum time between two pieces of a streamed one.
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) response_bytes_max: usize,
@@ -62,6 +62,10 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Creates an endpoint. It does not use proxies from the environment, follow redirects or decompress bodies.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] if the current key must not be sent to this address or is not a valid header value, or if
+    /// the HTTP client cannot be created.
     pub(crate) fn new(
         address: EndpointAddress,
         authentication: Authentication,
@@ -69,12 +73,12 @@ impl Endpoint {
         mode: ResponseMode,
         limits: RequestLimits,
     ) -> Result<Self, ModelError> {
-        let accepted = match mode {
+        let accepted_types = match mode {
             ResponseMode::Streaming => "text/event-stream, application/json",
             ResponseMode::Complete => "application/json",
         };
         let mut defaults = HeaderMap::from_iter([
-            (ACCEPT, HeaderValue::from_static(accepted)),
+            (ACCEPT, HeaderValue::from_static(accepted_types)),
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
         for (name, value) in headers {
@@ -82,7 +86,7 @@ impl Endpoint {
         }
         if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
             address.check_key(authentication.plain_http)?;
-            authentication.header.with(&key)?;
+            authentication.header.with_key(&key)?;
         }
         let encryption = if address.is_encrypted() {
             Encryption::Required
@@ -118,33 +122,38 @@ impl Endpoint {
         &self.limits
     }
 
-    /// Returns the current key.
+    /// Returns the current key, if there is one.
     pub(crate) fn key(&self) -> Option<Secret> {
         self.authentication.key.as_ref().and_then(KeySource::read)
     }
 
-    /// Sends a request once. The body of the response is read from the reply.
-    pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpReply, AttemptFailure> {
+    /// Sends a request once, and returns the response as soon as its headers have arrived. Its body has not been read yet.
+    ///
+    /// # Errors
+    /// A failure of the transport, a response with another status than success, or a compressed body.
+    pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpResponse, AttemptFailure> {
         let mut request = self.client.post(self.address.url().clone()).body(body);
         if let Some(key) = key {
             let header = self.authentication.header;
-            let checked = self.address.check_key(self.authentication.plain_http);
-            let (name, value) = checked
-                .and_then(|()| header.with(key))
+            let key_check = self.address.check_key(self.authentication.plain_http);
+            let (name, value) = key_check
+                .and_then(|()| header.with_key(key))
                 .map_err(AttemptFailure::Permanent)?;
             request = request.header(name, value);
         }
         let mut deadline = Deadline::start(self.mode, self.limits.request_timeout);
-        let response = deadline.limit(request.send()).await?;
+        let response = deadline.wait_for(request.send()).await?;
         let status = response.status();
         if status.is_redirection() {
-            return Err(redirected(&response));
+            return Err(redirect_failure(&response));
         }
         if !status.is_success() {
             let wait = retry_after(response.headers(), SystemTime::now());
-            // The status decides, even if the explanation does not arrive.
-            let body = HttpReply::new(response, deadline, ERROR_BYTES_MAX).beginning().await;
-            return Err(ProviderError::in_error_body(&body).failure(status.as_u16(), wait));
+            // The status is reported even if the body with the explanation does not arrive.
+            let body = HttpResponse::new(response, deadline, ERROR_BYTES_MAX)
+                .read_beginning()
+                .await;
+            return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), wait));
         }
         let encoding = response.headers().get(CONTENT_ENCODING);
         if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
@@ -153,7 +162,7 @@ impl Endpoint {
                 "it is compressed (`{encoding}`), which was not requested"
             )));
         }
-        Ok(HttpReply::new(response, deadline, self.wire_bytes_max()))
+        Ok(HttpResponse::new(response, deadline, self.wire_bytes_max()))
     }
 
     /// Returns the limit on the bytes of a body. A stream repeats names and ids in each event, and is much larger than the
@@ -171,41 +180,44 @@ impl Endpoint {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     mode: ResponseMode,
-    limit: Duration,
+    /// The request timeout; see [`RequestLimits::request_timeout`].
+    timeout: Duration,
+    /// The end of the attempt.
     end: tokio::time::Instant,
 }
 
 impl Deadline {
-    fn start(mode: ResponseMode, limit: Duration) -> Self {
+    fn start(mode: ResponseMode, timeout: Duration) -> Self {
         let total = match mode {
-            ResponseMode::Streaming => STREAM_TIMEOUT.max(limit),
-            ResponseMode::Complete => limit,
+            ResponseMode::Streaming => STREAM_TIMEOUT.max(timeout),
+            ResponseMode::Complete => timeout,
         };
         Self {
             mode,
-            limit,
+            timeout,
             end: tokio::time::Instant::now() + total,
         }
     }
 
-    /// Waits for the next part of a response.
-    pub(super) async fn limit<T>(
+    /// Waits for the headers or the next piece of a response, within the time limits.
+    pub(super) async fn wait_for<T>(
         &mut self,
-        part: impl Future<Output = Result<T, reqwest::Error>>,
+        next: impl Future<Output = Result<T, reqwest::Error>>,
     ) -> Result<T, AttemptFailure> {
-        let (what, end) = match self.mode {
-            ResponseMode::Streaming => ("data", self.end.min(tokio::time::Instant::now() + self.limit)),
+        let (expected, end) = match self.mode {
+            ResponseMode::Streaming => ("data", self.end.min(tokio::time::Instant::now() + self.timeout)),
             ResponseMode::Complete => ("complete response", self.end),
         };
-        match tokio::time::timeout_at(end, part).await {
-            Ok(part) => part.map_err(AttemptFailure::in_transport),
-            Err(_) => Err(AttemptFailure::timed_out(what, self.limit)),
+        match tokio::time::timeout_at(end, next).await {
+            Ok(next) => next.map_err(AttemptFailure::in_transport),
+            Err(_) => Err(AttemptFailure::timed_out(expected, self.timeout)),
         }
     }
 }
 
-/// Describes a redirect. Redirects are not followed, since the key and the conversation would be sent to another host.
-fn redirected(response: &Response) -> AttemptFailure {
+/// Returns the failure of a redirect. Redirects are not followed, since the key and the conversation would be sent to another
+/// host.
+fn redirect_failure(response: &Response) -> AttemptFailure {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|location| response.url().join(location).ok());
     let host = target.as_ref().and_then(Url::host_str).unwrap_or("an unknown host");

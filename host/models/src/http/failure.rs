@@ -36,8 +36,9 @@ const CONTEXT_CODES: [&str; 3] = [
     "model_max_prompt_tokens_exceeded",
 ];
 
-/// Phrases of such errors in lower case, for providers that send the code of any invalid request: Anthropic; vLLM,
-/// Mistral, DeepSeek and OpenRouter; Anthropic with thinking; Gemini; llama.cpp.
+/// Phrases in the messages of such errors, in lower case, for providers that send the same code for every invalid request. In
+/// this order, they are those of Anthropic; of vLLM, Mistral, DeepSeek and OpenRouter; of Anthropic with thinking; of Gemini;
+/// and of llama.cpp.
 const CONTEXT_PHRASES: [&str; 5] = [
     "prompt is too long",
     "maximum context length",
@@ -46,7 +47,7 @@ const CONTEXT_PHRASES: [&str; 5] = [
     "exceeds the available context size",
 ];
 
-/// The reason why one attempt failed.
+/// The reason why one attempt of a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttemptFailure {
     /// A retry may help.
@@ -62,9 +63,9 @@ pub enum AttemptFailure {
 }
 
 impl AttemptFailure {
-    pub(super) fn timed_out(what: &str, limit: Duration) -> Self {
+    pub(super) fn timed_out(expected: &str, timeout: Duration) -> Self {
         Self::TimedOut {
-            message: format!("no {what} within {} ms", limit.as_millis()),
+            message: format!("no {expected} within {} ms", timeout.as_millis()),
         }
     }
 
@@ -100,7 +101,7 @@ impl AttemptFailure {
     }
 
     /// Converts the failure of the last attempt to the error of the request.
-    pub(super) fn after(self, attempts: u32) -> ModelError {
+    pub(super) fn into_error(self, attempts: u32) -> ModelError {
         match self {
             Self::Transient { status, message, .. } => ModelError::Unavailable {
                 attempts,
@@ -116,7 +117,7 @@ impl AttemptFailure {
         }
     }
 
-    /// Redacts the key in the provider's message, replaces its control characters and truncates the message.
+    /// Redacts the key in the message, replaces control characters and truncates the message.
     pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
@@ -140,15 +141,15 @@ impl AttemptFailure {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProviderError {
     message: String,
-    /// The values of `code`, `type` and `status`.
+    /// The texts of the fields `code`, `type` and `status`.
     codes: Vec<String>,
     /// The status in the body, which some providers send with HTTP status 200.
     status: Option<u16>,
 }
 
 impl ProviderError {
-    /// Parses the body of an error response: `{"error": …}`, `{"message"}`, `{"detail"}` or text.
-    pub(super) fn in_error_body(body: &[u8]) -> Self {
+    /// Parses the body of an error response: an object with `error`, `message` or `detail`, or text.
+    pub(super) fn from_error_body(body: &[u8]) -> Self {
         let json = serde_json::from_slice::<Value>(body).ok();
         // Gemini sends the error of a stream as an array.
         let json = match json {
@@ -169,7 +170,7 @@ impl ProviderError {
         }
     }
 
-    /// Parses an error: `{"message", "type", "code"}` or a text.
+    /// Parses an error: an object with `message`, `type` and `code`, or a text.
     pub(crate) fn of(error: &Value) -> Self {
         if let Value::String(message) = error {
             return Self::from_text(message);
@@ -202,8 +203,8 @@ impl ProviderError {
         }
     }
 
-    /// Classifies the error of a response with this HTTP status.
-    pub(crate) fn failure(self, status: u16, retry_after: Option<Duration>) -> AttemptFailure {
+    /// Converts the error to the failure of an attempt. `status` is the HTTP status of the response.
+    pub(crate) fn into_failure(self, status: u16, retry_after: Option<Duration>) -> AttemptFailure {
         let has_code = |list: &[&str]| self.codes.iter().any(|code| list.contains(&code.as_str()));
         let status = match status {
             200..300 => self.status.unwrap_or(status),
@@ -252,8 +253,8 @@ mod tests {
     use super::*;
 
     fn outcome(status: u16, body: &Value) -> (bool, Option<u16>, String) {
-        let error = ProviderError::in_error_body(body.to_string().as_bytes());
-        match error.failure(status, None) {
+        let error = ProviderError::from_error_body(body.to_string().as_bytes());
+        match error.into_failure(status, None) {
             AttemptFailure::Transient { status, message, .. } => (true, status, message),
             AttemptFailure::Permanent(ModelError::Refused { status, message }) => (false, Some(status), message),
             _ => (false, None, String::new()),
@@ -281,7 +282,7 @@ mod tests {
     fn requests_that_exceed_the_context_are_recognized() {
         let failure = |status: u16, error: Value| {
             let body = json!({"error": error}).to_string();
-            ProviderError::in_error_body(body.as_bytes()).failure(status, None)
+            ProviderError::from_error_body(body.as_bytes()).into_failure(status, None)
         };
         let exceeded = [
             (
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn errors_are_parsed_in_every_format_that_servers_send() {
-        let message = |body: &str| ProviderError::in_error_body(body.as_bytes()).message;
+        let message = |body: &str| ProviderError::from_error_body(body.as_bytes()).message;
         assert_eq!(
             message(r#"{"error": {"message": "a", "type": "x", "param": null}}"#),
             "a"

@@ -1,4 +1,4 @@
-//! The response of an endpoint, whose body is read in pieces.
+//! The HTTP response of an endpoint, whose body is read in pieces.
 
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -6,15 +6,15 @@ use reqwest::header::CONTENT_TYPE;
 use super::endpoint::Deadline;
 use super::failure::AttemptFailure;
 
-/// A successful response. Its body is limited in time and in bytes while it is read.
-pub(crate) struct HttpReply {
+/// An HTTP response. Its body is limited in time and in bytes while it is read.
+pub(crate) struct HttpResponse {
     response: Response,
     deadline: Deadline,
     bytes_left: usize,
     bytes_max: usize,
 }
 
-impl HttpReply {
+impl HttpResponse {
     pub(super) fn new(response: Response, deadline: Deadline, bytes_max: usize) -> Self {
         Self {
             response,
@@ -24,7 +24,7 @@ impl HttpReply {
         }
     }
 
-    /// Returns the content type, or an empty text.
+    /// Returns the content type, or an empty text if there is none.
     pub(crate) fn content_type(&self) -> String {
         let value = self.response.headers().get(CONTENT_TYPE);
         value.map_or_else(String::new, |value| {
@@ -32,9 +32,9 @@ impl HttpReply {
         })
     }
 
-    /// Reads the next piece of the body; `None` at its end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, AttemptFailure> {
-        let Some(piece) = self.deadline.limit(self.response.chunk()).await? else {
+    /// Reads the next piece of the body; `None` at its end. Fails if the body is larger than allowed.
+    pub(crate) async fn next_piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, AttemptFailure> {
+        let Some(piece) = self.deadline.wait_for(self.response.chunk()).await? else {
             return Ok(None);
         };
         match self.bytes_left.checked_sub(piece.len()) {
@@ -49,10 +49,10 @@ impl HttpReply {
         Ok(Some(piece))
     }
 
-    /// Reads the beginning of the body, up to the limit or to a failure.
-    pub(super) async fn beginning(mut self) -> Vec<u8> {
+    /// Reads the body up to its end, its maximum size or a failure.
+    pub(super) async fn read_beginning(mut self) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(piece)) = self.deadline.limit(self.response.chunk()).await {
+        while let Ok(Some(piece)) = self.deadline.wait_for(self.response.chunk()).await {
             let fitting = piece.len().min(self.bytes_max - body.len());
             body.extend_from_slice(&piece[..fitting]);
             if fitting < piece.len() {

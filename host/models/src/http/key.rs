@@ -14,11 +14,12 @@ use toolwit_agent::model::ModelError;
 pub enum KeyHeader {
     /// `authorization: Bearer KEY`.
     Bearer,
-    /// A header of this name with the key as its value, such as `api-key`. The name is lowercase.
+    /// A header with this name and the key as its value, such as `api-key`. The name must be lowercase.
     Named(&'static str),
 }
 
-/// A source of a key. It is read before each request, so that a key can be rotated while the client is in use.
+/// A function that returns the current key. It is called before each request, so that a key can be rotated while the client is
+/// in use.
 #[derive(Clone)]
 pub(crate) struct KeySource(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
 
@@ -27,7 +28,7 @@ impl KeySource {
         Self(Arc::new(read))
     }
 
-    /// Returns the current key.
+    /// Returns the current key, if there is one.
     pub(crate) fn read(&self) -> Option<Secret> {
         (self.0)()
     }
@@ -40,8 +41,11 @@ impl fmt::Debug for KeySource {
 }
 
 impl KeyHeader {
-    /// Returns the header with a key.
-    pub(super) fn with(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
+    /// Returns the name and the value of the header that carries a key.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] if the name or the key is not valid in a header.
+    pub(super) fn with_key(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
         let key = Some(key.expose()).filter(|key| !key.is_empty());
         let (name, text) = match self {
             Self::Bearer => (AUTHORIZATION, key.map(|key| format!("Bearer {key}"))),

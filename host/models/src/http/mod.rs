@@ -15,7 +15,7 @@ pub use address::PlainHttp;
 pub use endpoint::ResponseMode;
 pub(super) use endpoint::{Authentication, Endpoint, RequestLimits};
 pub(super) use failure::{AttemptFailure, ProviderError};
-pub(super) use http_reply::HttpReply;
+pub(super) use http_reply::HttpResponse;
 pub use key::KeyHeader;
 pub(super) use key::KeySource;
 pub use retry::RetryPolicy;

@@ -9,21 +9,22 @@ use tracing::debug;
 use super::failure::AttemptFailure;
 use toolwit_agent::model::ModelError;
 
-/// The policy for retries of requests that failed because the provider was overloaded or not reachable.
+/// The policy for retries of requests that failed for a reason that may be temporary, such as an overloaded or unreachable
+/// provider. A request that timed out is not retried.
 ///
 /// Waits double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to its own length, so
-/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. The sum of all
-/// waits stays within `wait_ms_total`: if the provider asks for a longer wait, the request fails immediately.
+/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. If a wait would
+/// exceed what is left of `wait_ms_total`, the request fails immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// The maximum number of retries of a request. The default is 3; a failure that persists longer is an outage.
+    /// The maximum number of retries of a request. The default is 3: a failure that persists longer is probably an outage.
     pub retries_max: u32,
     /// The first wait. The default is 500 ms.
     pub wait_ms_first: u64,
     /// The longest wait before its random extension, if the provider requests none. The default is 8 s.
     pub wait_ms_max: u64,
-    /// The sum of all waits. The default is 60 s, since rate limits usually apply per minute.
+    /// The maximum sum of all waits. The default is 60 s, since rate limits usually apply per minute.
     pub wait_ms_total: u64,
 }
 
@@ -77,17 +78,17 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Waits before the next attempt.
+    /// Waits before the next attempt, after a failure of the current one.
     ///
     /// # Errors
     /// The error of the request, if a retry cannot help or the policy allows no further one.
-    pub(crate) async fn after(&mut self, failure: AttemptFailure) -> Result<(), ModelError> {
+    pub(crate) async fn wait_after(&mut self, failure: AttemptFailure) -> Result<(), ModelError> {
         let wait = match &failure {
             AttemptFailure::Transient { retry_after, .. } => self.waits.next(*retry_after),
             AttemptFailure::TimedOut { .. } | AttemptFailure::Permanent(_) => None,
         };
         let Some(wait) = wait else {
-            return Err(failure.after(self.count));
+            return Err(failure.into_error(self.count));
         };
         debug!(
             attempts = self.count,
@@ -100,29 +101,30 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns the error of the request after a failure without another attempt.
+    /// Returns the error of the request after a failure that must not be retried.
     pub(crate) fn give_up(self, failure: AttemptFailure) -> ModelError {
-        failure.after(self.count)
+        failure.into_error(self.count)
     }
 }
 
 /// The waits of one request.
 struct Waits {
     backoff: ExponentialBackoff,
+    /// The rest of [`RetryPolicy::wait_ms_total`].
     remaining: Duration,
 }
 
 impl Waits {
     /// Returns the wait before the next retry, or `None` if there is no further retry.
     fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
-        let wait = self.backoff.next()?;
-        let wait = retry_after.unwrap_or(wait);
+        let backoff = self.backoff.next()?;
+        let wait = retry_after.unwrap_or(backoff);
         self.remaining = self.remaining.checked_sub(wait)?;
         Some(wait)
     }
 }
 
-/// Parses the wait that the provider requests: seconds, a date, or milliseconds. Invalid values are ignored.
+/// Parses the wait that the provider requests in a header: milliseconds, seconds, or a date. `None` without a valid header.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::history::input;
+use super::history::input_items;
 use super::namespaces::Namespaces;
 use super::reader::ItemReader;
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
@@ -11,10 +11,10 @@ use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 use toolwit_core::ToolCall;
 
-/// The beginnings of the names of models that reason. Other models refuse the request for encrypted reasoning.
+/// The beginnings of the names of models that reason. Other models refuse a request that includes encrypted reasoning.
 const REASONING_MODELS: [&str; 6] = ["o1", "o3", "o4", "gpt-5", "gpt-6", "codex"];
 
-/// The smallest limit of tokens that the API accepts.
+/// The smallest maximum number of tokens that the API accepts.
 const MAX_TOKENS_MIN: u32 = 16;
 
 /// The OpenAI responses API.
@@ -35,7 +35,7 @@ impl Dialect for Responses {
 
     type Reader = ItemReader;
 
-    fn settled(self, _host: &str, _model: &str) -> Self {
+    fn with_defaults_for(self, _host: &str, _model: &str) -> Self {
         self
     }
 
@@ -57,7 +57,7 @@ impl Dialect for Responses {
                 ToolChoice::Required => set("tool_choice", json!("required")),
             };
         }
-        set("input", json!(input(request.messages, issuer, &namespaces)));
+        set("input", json!(input_items(request.messages, issuer, &namespaces)));
         if let Some(tokens) = options.max_tokens {
             set("max_output_tokens", json!(tokens.max(MAX_TOKENS_MIN)));
         }
@@ -71,7 +71,7 @@ impl Dialect for Responses {
             let format = json!({"type": "json_schema", "name": "answer", "strict": true, "schema": schema});
             set("text", json!({"format": format}));
         }
-        // The history is sent with each request, and reasoning in an encrypted form, instead of being stored at the provider.
+        // Nothing is stored at the provider. Each request contains the history, with the reasoning in an encrypted form.
         set("store", json!(false));
         if REASONING_MODELS.iter().any(|name| model.starts_with(name)) {
             set("include", json!(["reasoning.encrypted_content"]));
@@ -84,15 +84,15 @@ impl Dialect for Responses {
         ItemReader::default()
     }
 
-    fn restore(&self, call: &mut ToolCall, tool: &DeclaredTool) {
+    fn restore_arguments(&self, call: &mut ToolCall, tool: &DeclaredTool) {
         if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
             call.arguments = arguments;
         }
     }
 
     fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        let reasons = REASONING_MODELS.iter().any(|name| model.starts_with(name));
-        default_max_tokens(effort.or_else(|| reasons.then_some(ReasoningEffort::Medium)))
+        let is_reasoning_model = REASONING_MODELS.iter().any(|name| model.starts_with(name));
+        default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
 
     fn restore_answer(&self, answer: &str, schema: &Value) -> Option<String> {
@@ -104,12 +104,12 @@ impl Dialect for Responses {
 /// namespaces.
 fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     if request.delivery != Delivery::Native {
-        return request.tools.iter().map(function).collect();
+        return request.tools.iter().map(function_tool).collect();
     }
     let deferred = namespaces.group(request.tools, |one| {
-        let mut tool = function(one);
+        let mut tool = function_tool(one);
         tool["defer_loading"] = json!(true);
-        // Not called by a program at the provider, which would combine calls and results where the host cannot see
+        // Only the model may call the tool. A program at the provider would combine calls and results where the host cannot see
         // them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
@@ -119,8 +119,9 @@ fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
         .collect()
 }
 
-/// Returns a tool. Without the field `strict`, the API would convert the schema itself.
-fn function(tool: &DeclaredTool) -> Value {
+/// Returns a tool in the format of the API. The field `strict` is always set: otherwise, the API would convert the schema
+/// itself.
+fn function_tool(tool: &DeclaredTool) -> Value {
     let schema = &tool.definition.input_schema;
     let strict = strict_schema(schema);
     json!({
@@ -128,6 +129,6 @@ fn function(tool: &DeclaredTool) -> Value {
         "name": tool.name.as_str(),
         "description": tool.definition.description,
         "strict": strict.is_some(),
-        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.of(schema)),
+        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.convert(schema)),
     })
 }

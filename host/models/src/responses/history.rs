@@ -8,7 +8,7 @@ use toolwit_core::{Message, Role};
 
 /// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the opaque items of earlier
 /// responses.
-pub(super) fn input(messages: &[Message], issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
+pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
     let mut items = Vec::with_capacity(messages.len());
     for message in messages {
         match &message.role {
@@ -20,7 +20,7 @@ pub(super) fn input(messages: &[Message], issuer: &str, namespaces: &Namespaces<
                 blocks,
             } => {
                 let parts = message_parts(content, tool_calls, blocks, issuer);
-                items.extend(parts.into_iter().map(|part| item(part, namespaces)));
+                items.extend(parts.into_iter().map(|part| part_item(part, namespaces)));
             }
             Role::Tool {
                 tool_call_id, content, ..
@@ -34,7 +34,8 @@ pub(super) fn input(messages: &[Message], issuer: &str, namespaces: &Namespaces<
     items
 }
 
-fn item(part: MessagePart<'_>, namespaces: &Namespaces<'_>) -> Value {
+/// Converts a part of an assistant message to an item.
+fn part_item(part: MessagePart<'_>, namespaces: &Namespaces<'_>) -> Value {
     match part {
         MessagePart::Text(text) => json!({"role": "assistant", "content": text}),
         MessagePart::Block(data) => data.clone(),

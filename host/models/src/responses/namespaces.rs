@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery};
 use toolwit_core::ToolName;
 
-/// The number of tools that the description of a namespace names. The model sees only this description before its
-/// search. A tool that is injected after these does not change the description, so that the prompt stays cached.
+/// The maximum number of tools that the description of a namespace names. The model sees only this description before its
+/// search. Further tools, such as injected ones, do not change the description, so that the prompt stays cached.
 const NAMED_TOOLS_MAX: usize = 12;
 
-/// The namespaces of the tools of a request; empty unless the provider defers the tools.
+/// The namespaces of the tools of a request. There are none unless the provider defers the tools.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces<'r> {
     /// The names of the namespaces by the names of their tools.
@@ -35,7 +35,8 @@ impl<'r> Namespaces<'r> {
         self.by_tool.get(tool).map(ToolName::as_str)
     }
 
-    /// Returns the tools in their order, but groups the tools of a namespace at the position of its first tool.
+    /// Returns the declarations of the tools in their order. The tools of a namespace are grouped at the position of its first
+    /// tool.
     pub(super) fn group(&self, tools: &[DeclaredTool], declare: impl Fn(&DeclaredTool) -> Value) -> Vec<Value> {
         let mut grouped: Vec<Value> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -44,7 +45,7 @@ impl<'r> Namespaces<'r> {
                 grouped.push(declare(tool));
                 continue;
             };
-            let at = *positions.entry(namespace).or_insert_with(|| {
+            let position = *positions.entry(namespace).or_insert_with(|| {
                 grouped.push(json!({
                     "type": "namespace",
                     "name": namespace,
@@ -53,7 +54,7 @@ impl<'r> Namespaces<'r> {
                 }));
                 grouped.len() - 1
             });
-            if let Some(members) = grouped[at]["tools"].as_array_mut() {
+            if let Some(members) = grouped[position]["tools"].as_array_mut() {
                 members.push(declare(tool));
             }
         }
@@ -68,7 +69,8 @@ impl<'r> Namespaces<'r> {
     }
 }
 
-/// Returns the name of the plugin of a tool, as the API accepts it. Tools of the application and the host have no namespace.
+/// Returns the namespace of a tool: the name of its plugin, in a form that the API accepts. Native tools and tools of the host
+/// have none.
 fn namespace(tool: &DeclaredTool) -> Option<ToolName> {
     let id = &tool.definition.id;
     if id.is_native() || id.is_host() {

@@ -11,36 +11,41 @@ use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
 /// The separator of the parts of a reasoning summary.
-const PARAGRAPH: &str = "\n\n";
+const PART_SEPARATOR: &str = "\n\n";
 
-/// Reads responses and streams of events.
+/// Reads complete responses and streams of events.
 ///
-/// Each output item arrives in pieces, then complete, and again in the final response. A reader takes the pieces as
-/// they arrive. From the complete items, it takes only the parts that the pieces did not contain.
+/// In a stream, each output item arrives in pieces, then complete, and again in the final response. The reader takes the pieces
+/// as they arrive. From the complete items, it takes only what the pieces did not contain.
 #[derive(Debug, Default)]
 pub struct ItemReader {
+    /// The items by their numbers.
     items: HashMap<u64, ItemProgress>,
-    /// The numbers of the items by their ids: a server can leave items out of the final response, which changes the
-    /// positions of the others.
+    /// The numbers of the items by their ids. A server can leave items out of the final response, so that the position of an
+    /// item there is not its number.
     numbers: HashMap<String, u64>,
 }
 
-/// The part of an output item that has been read, in bytes of each text.
+/// The progress of reading an output item: the number of bytes read of each of its texts, and whether it is complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct ItemProgress {
-    text: usize,
-    refusal: usize,
-    reasoning: usize,
-    arguments: usize,
-    /// The number of the last part of a reasoning summary.
-    summary: u64,
+    text_bytes: usize,
+    refusal_bytes: usize,
+    reasoning_bytes: usize,
+    argument_bytes: usize,
+    /// The index of the last part of a reasoning summary.
+    summary_part: u64,
     /// Whether the name of a call has been read.
     has_name: bool,
     is_complete: bool,
 }
 
 impl ResponseReader for ItemReader {
-    fn event(&mut self, event: &Value, response: &mut ResponseAssembly<'_>) -> Result<ReaderState, AttemptFailure> {
+    fn read_event(
+        &mut self,
+        event: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<ReaderState, AttemptFailure> {
         let index = event.count("/output_index").unwrap_or_default();
         if !self.items.contains_key(&index) {
             response.reserve(size_of::<ItemProgress>())?;
@@ -56,79 +61,83 @@ impl ResponseReader for ItemReader {
         let piece = event.text("delta");
         match event.text("type") {
             "response.output_text.delta" => {
-                progress.text += piece.len();
-                response.text(piece)?;
+                progress.text_bytes += piece.len();
+                response.push_text(piece)?;
             }
             "response.refusal.delta" => {
-                progress.refusal += piece.len();
-                response.refusal(piece)?;
+                progress.refusal_bytes += piece.len();
+                response.push_refusal(piece)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let part = event.count("/summary_index").unwrap_or_default();
-                if part > progress.summary {
-                    progress.summary = part;
-                    progress.reasoning += PARAGRAPH.len();
-                    response.reasoning(PARAGRAPH)?;
+                if part > progress.summary_part {
+                    progress.summary_part = part;
+                    progress.reasoning_bytes += PART_SEPARATOR.len();
+                    response.push_reasoning(PART_SEPARATOR)?;
                 }
-                progress.reasoning += piece.len();
-                response.reasoning(piece)?;
+                progress.reasoning_bytes += piece.len();
+                response.push_reasoning(piece)?;
             }
             "response.function_call_arguments.delta" => {
-                progress.arguments += piece.len();
-                arguments(index, piece, response)?;
+                progress.argument_bytes += piece.len();
+                add_arguments(index, piece, response)?;
             }
             "response.output_item.added" if event["item"].text("type") == "function_call" => {
-                progress.call(index, &event["item"], response)?;
+                progress.add_call(index, &event["item"], response)?;
             }
-            "response.output_item.done" => self.item(index, &event["item"], response)?,
+            "response.output_item.done" => self.read_item(index, &event["item"], response)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
-                self.end_of_response(&event["response"], response)?;
+                self.read_complete_response(&event["response"], response)?;
                 return Ok(ReaderState::Done);
             }
-            "error" => return Err(ProviderError::of(event).failure(200, None)),
+            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
     }
 
-    fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !document["output"].is_array() {
             return Err(AttemptFailure::malformed("it is not a response with output"));
         }
-        self.end_of_response(document, response)
+        self.read_complete_response(document, response)
     }
 }
 
 impl ItemReader {
     /// Reads the complete response: its items, usage and status.
-    fn end_of_response(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_complete_response(
+        &mut self,
+        body: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
         if let Some(error) = body.present("error") {
-            return Err(ProviderError::of(error).failure(200, None));
+            return Err(ProviderError::of(error).into_failure(200, None));
         }
         for (position, item) in (0..).zip(body.items("output")) {
             let ids = [item.text("id"), item.text("call_id")];
-            let known = ids.iter().find_map(|id| self.numbers.get(*id).copied());
-            self.item(known.unwrap_or(position), item, response)?;
+            let number = ids.iter().find_map(|id| self.numbers.get(*id).copied());
+            self.read_item(number.unwrap_or(position), item, response)?;
         }
         let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
-        *response.usage() = TokenUsage::new(
+        *response.usage_mut() = TokenUsage::new(
             count("/input_tokens"),
             count("/input_tokens_details/cached_tokens"),
             count("/output_tokens"),
         )
         .with_cache_write(count("/input_tokens_details/cache_write_tokens"))
         .with_reasoning(count("/output_tokens_details/reasoning_tokens"));
-        let word = match body["incomplete_details"].text("reason") {
+        let reason = match body["incomplete_details"].text("reason") {
             "" => body.text("status"),
             reason => reason,
         };
-        let finish = match word {
+        let finish = match reason {
             "" | "complete" | "completed" => None,
             "max_output_tokens" => Some(FinishReason::Length),
             "content_filter" => Some(FinishReason::ContentFilter),
             other => Some(FinishReason::Other(other.to_owned())),
         };
-        response.stop(word, finish);
+        response.stop(reason, finish);
         Ok(())
     }
 
@@ -147,7 +156,12 @@ impl ItemReader {
     }
 
     /// Reads the parts of a complete item that did not arrive in pieces.
-    fn item(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn read_item(
+        &mut self,
+        index: u64,
+        item: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
         let progress = self.items.entry(index).or_default();
         if std::mem::replace(&mut progress.is_complete, true) {
             return Ok(());
@@ -161,12 +175,12 @@ impl ItemReader {
                         .map(|part| part.text(key))
                         .collect()
                 };
-                response.text(rest(&joined("output_text", "text"), progress.text))?;
-                response.refusal(rest(&joined("refusal", "refusal"), progress.refusal))
+                response.push_text(rest(&joined("output_text", "text"), progress.text_bytes))?;
+                response.push_refusal(rest(&joined("refusal", "refusal"), progress.refusal_bytes))
             }
             "function_call" => {
-                progress.call(index, item, response)?;
-                arguments(index, rest(item.text("arguments"), progress.arguments), response)
+                progress.add_call(index, item, response)?;
+                add_arguments(index, rest(item.text("arguments"), progress.argument_bytes), response)
             }
             "reasoning" => {
                 let parts = match item.items("summary") {
@@ -174,14 +188,14 @@ impl ItemReader {
                     parts => parts,
                 };
                 let texts: Vec<&str> = parts.iter().map(|part| part.text("text")).collect();
-                response.reasoning(rest(&texts.join(PARAGRAPH), progress.reasoning))?;
+                response.push_reasoning(rest(&texts.join(PART_SEPARATOR), progress.reasoning_bytes))?;
                 // Without its encrypted form, an item that is not stored at the provider cannot be sent back.
                 if item.text("encrypted_content").is_empty() {
                     return Ok(());
                 }
-                response.block(without_status(item))
+                response.push_block(without_status(item))
             }
-            "compaction" | "tool_search_call" | "tool_search_output" => response.block(without_status(item)),
+            "compaction" | "tool_search_call" | "tool_search_output" => response.push_block(without_status(item)),
             _ => Ok(()),
         }
     }
@@ -189,11 +203,16 @@ impl ItemReader {
 
 impl ItemProgress {
     /// Adds the name and id of a call, once. The number of the item is the number of the call.
-    fn call(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn add_call(
+        &mut self,
+        index: u64,
+        item: &Value,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
         if std::mem::replace(&mut self.has_name, true) {
             return Ok(());
         }
-        response.call(CallPiece {
+        response.push_call(CallPiece {
             index: Some(index),
             id: item.text("call_id"),
             name: item.text("name"),
@@ -202,8 +221,9 @@ impl ItemProgress {
     }
 }
 
-fn arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-    response.call(CallPiece {
+/// Adds a piece of the arguments of a call.
+fn add_arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    response.push_call(CallPiece {
         index: Some(index),
         arguments: Some(&json!(piece)),
         ..CallPiece::default()
@@ -211,11 +231,11 @@ fn arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -> Re
 }
 
 /// Returns the part of a text after the bytes that have been read.
-fn rest(text: &str, read: usize) -> &str {
-    text.get(read..).unwrap_or_default()
+fn rest(text: &str, bytes_read: usize) -> &str {
+    text.get(bytes_read..).unwrap_or_default()
 }
 
-/// Returns an item as the API accepts it in a request.
+/// Returns an item without its status, which the API refuses in a request.
 fn without_status(item: &Value) -> Value {
     let mut item = item.clone();
     if let Some(fields) = item.as_object_mut() {

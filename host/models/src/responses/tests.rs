@@ -201,6 +201,6 @@ fn requests_have_strict_tools_and_the_items_of_the_history() {
         arguments: "{\"at\":null}".to_owned(),
         ..calls[0].clone()
     };
-    dialect.restore(&mut call, &tools[0]);
+    dialect.restore_arguments(&mut call, &tools[0]);
     assert_eq!(call.arguments, "{}");
 }

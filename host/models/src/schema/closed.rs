@@ -1,18 +1,19 @@
-//! Schemas without references, in which every object lists its properties: for grammars and Anthropic's answers.
+//! Schemas without references, in which every object lists all its properties: for the grammars of local servers, and for
+//! Anthropic's answers.
 
 use serde_json::{Map, Value, json};
 
 /// The maximum nesting depth, with references resolved.
 const DEPTH_MAX: usize = 16;
 
-/// The maximum number of schemas in a conversion. Each reference repeats its target.
+/// The maximum number of schemas in a converted schema. Each reference is replaced by a copy of its target.
 const SCHEMAS_MAX: usize = 2_000;
 
-/// Keywords that are kept as they are.
-const KEPT: [&str; 4] = ["const", "description", "enum", "title"];
+/// Keywords that are copied as they are.
+const KEPT_KEYWORDS: [&str; 4] = ["const", "description", "enum", "title"];
 
 /// Keywords that only restrict or describe a value. Without them the schema accepts more.
-const DROPPED: [&str; 22] = [
+const DROPPED_KEYWORDS: [&str; 22] = [
     "$comment",
     "$defs",
     "$id",
@@ -39,40 +40,42 @@ const DROPPED: [&str; 22] = [
 
 /// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
 ///
-/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with an
-/// object that accepts properties of any name.
+/// Returns `None` for a schema that cannot be expressed without excluding valid values, such as one with recursion or with an
+/// object that accepts properties of any name, and for a schema that is too deep or too large.
 pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
     let mut converter = Converter {
         root: schema,
         schemas_left: SCHEMAS_MAX,
     };
-    converter.closed(schema, 0)
+    converter.convert(schema, 0)
 }
 
 struct Converter<'s> {
     root: &'s Value,
+    /// How many schemas the converted schema may still have.
     schemas_left: usize,
 }
 
 impl Converter<'_> {
-    fn closed(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+    /// Converts a schema at a nesting depth. `None` if it cannot be expressed.
+    fn convert(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         self.schemas_left = self.schemas_left.checked_sub(1)?;
         let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
             let target = self.root.pointer(target.strip_prefix('#')?)?;
-            return self.closed(target, depth + 1);
+            return self.convert(target, depth + 1);
         }
         let mut converted = Map::new();
         for (keyword, value) in fields {
             let (keyword, value) = match keyword.as_str() {
                 "type" => ("type", value.clone()),
-                "properties" => ("properties", self.properties(value, depth)?),
+                "properties" => ("properties", self.convert_properties(value, depth)?),
                 "required" => ("required", value.clone()),
                 "additionalProperties" if *value == json!(false) => continue,
-                "items" => ("items", self.closed(value, depth + 1)?),
-                "anyOf" | "oneOf" => ("anyOf", self.each(value, depth)?),
-                keyword if KEPT.contains(&keyword) => (keyword, value.clone()),
-                keyword if DROPPED.contains(&keyword) => continue,
+                "items" => ("items", self.convert(value, depth + 1)?),
+                "anyOf" | "oneOf" => ("anyOf", self.convert_each(value, depth)?),
+                keyword if KEPT_KEYWORDS.contains(&keyword) => (keyword, value.clone()),
+                keyword if DROPPED_KEYWORDS.contains(&keyword) => continue,
                 _ => return None,
             };
             converted.insert(keyword.to_owned(), value);
@@ -93,18 +96,18 @@ impl Converter<'_> {
         (is_typed && !is_open_array).then_some(Value::Object(converted))
     }
 
-    fn properties(&mut self, properties: &Value, depth: usize) -> Option<Value> {
+    fn convert_properties(&mut self, properties: &Value, depth: usize) -> Option<Value> {
         let mut converted = Map::new();
         for (name, schema) in properties.as_object()? {
-            converted.insert(name.clone(), self.closed(schema, depth + 1)?);
+            converted.insert(name.clone(), self.convert(schema, depth + 1)?);
         }
         Some(Value::Object(converted))
     }
 
-    fn each(&mut self, schemas: &Value, depth: usize) -> Option<Value> {
+    fn convert_each(&mut self, schemas: &Value, depth: usize) -> Option<Value> {
         let mut converted = Vec::new();
         for schema in schemas.as_array()? {
-            converted.push(self.closed(schema, depth + 1)?);
+            converted.push(self.convert(schema, depth + 1)?);
         }
         Some(Value::Array(converted))
     }

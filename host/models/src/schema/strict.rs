@@ -1,12 +1,12 @@
-//! OpenAI's strict mode: the arguments of a call follow the schema exactly.
+//! OpenAI's strict mode, in which the arguments of a call always satisfy the schema.
 
 use serde_json::{Map, Value, json};
 
-/// The nesting depth that the provider accepts.
+/// The maximum nesting depth that the provider accepts.
 const DEPTH_MAX: usize = 10;
 
 /// Keywords that strict mode accepts as they are.
-const KEPT: &[&str] = &[
+const KEPT_KEYWORDS: &[&str] = &[
     "$ref",
     "const",
     "description",
@@ -24,7 +24,7 @@ const KEPT: &[&str] = &[
 ];
 
 /// Keywords that strict mode refuses and that only restrict or describe a value. Without them the schema accepts more.
-const DROPPED: &[&str] = &[
+const DROPPED_KEYWORDS: &[&str] = &[
     "$comment",
     "$id",
     "$schema",
@@ -44,7 +44,7 @@ const DROPPED: &[&str] = &[
 ];
 
 /// Formats that strict mode accepts.
-const FORMATS: &[&str] = &[
+const ACCEPTED_FORMATS: &[&str] = &[
     "date",
     "date-time",
     "duration",
@@ -67,23 +67,24 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     if !is_object || root.contains_key("anyOf") || root.contains_key("oneOf") {
         return None;
     }
-    strict(schema, 0)
+    convert(schema, 0)
 }
 
-fn strict(schema: &Value, depth: usize) -> Option<Value> {
+/// Converts a schema at a nesting depth. `None` if strict mode cannot express it.
+fn convert(schema: &Value, depth: usize) -> Option<Value> {
     let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
     let mut converted = Map::new();
     for (keyword, value) in fields {
         let (keyword, value) = match keyword.as_str() {
-            "properties" => ("properties", properties(fields, value, depth)?),
+            "properties" => ("properties", convert_properties(fields, value, depth)?),
             "required" => continue,
             "additionalProperties" if *value == json!(false) => continue,
-            "items" => ("items", strict(value, depth + 1)?),
-            "anyOf" | "oneOf" => ("anyOf", each(value, depth)?),
-            "$defs" => ("$defs", definitions(value, depth)?),
-            "format" if FORMATS.iter().any(|format| value == format) => ("format", value.clone()),
-            keyword if KEPT.contains(&keyword) => (keyword, value.clone()),
-            keyword if DROPPED.contains(&keyword) => continue,
+            "items" => ("items", convert(value, depth + 1)?),
+            "anyOf" | "oneOf" => ("anyOf", convert_each(value, depth)?),
+            "$defs" => ("$defs", convert_definitions(value, depth)?),
+            "format" if ACCEPTED_FORMATS.iter().any(|format| value == format) => ("format", value.clone()),
+            keyword if KEPT_KEYWORDS.contains(&keyword) => (keyword, value.clone()),
+            keyword if DROPPED_KEYWORDS.contains(&keyword) => continue,
             _ => return None,
         };
         converted.insert(keyword.to_owned(), value);
@@ -100,10 +101,11 @@ fn strict(schema: &Value, depth: usize) -> Option<Value> {
     (is_typed && !is_open_array).then_some(Value::Object(converted))
 }
 
-fn properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
+/// Converts the schemas of properties. Optional ones become nullable.
+fn convert_properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
     let mut converted = Map::new();
     for (name, schema) in properties.as_object()? {
-        let value = strict(schema, depth + 1)?;
+        let value = convert(schema, depth + 1)?;
         let value = if is_required(fields, name) {
             value
         } else {
@@ -114,14 +116,14 @@ fn properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> 
     Some(Value::Object(converted))
 }
 
-fn each(schemas: &Value, depth: usize) -> Option<Value> {
+fn convert_each(schemas: &Value, depth: usize) -> Option<Value> {
     let schemas = schemas.as_array()?.iter();
-    schemas.map(|schema| strict(schema, depth + 1)).collect()
+    schemas.map(|schema| convert(schema, depth + 1)).collect()
 }
 
-fn definitions(definitions: &Value, depth: usize) -> Option<Value> {
+fn convert_definitions(definitions: &Value, depth: usize) -> Option<Value> {
     let definitions = definitions.as_object()?.iter();
-    let converted = definitions.map(|(name, schema)| Some((name.clone(), strict(schema, depth)?)));
+    let converted = definitions.map(|(name, schema)| Some((name.clone(), convert(schema, depth)?)));
     Some(Value::Object(converted.collect::<Option<_>>()?))
 }
 
@@ -148,18 +150,18 @@ fn with_type(mut schema: Value, kinds: Value) -> Value {
 }
 
 fn allows_null(schema: &Value) -> bool {
-    let names_null = |keyword: &str| {
+    let has_null_alternative = |keyword: &str| {
         let schemas = schema.get(keyword).and_then(Value::as_array);
         schemas.is_some_and(|schemas| schemas.iter().any(allows_null))
     };
-    let has_null = |keyword: &str| {
+    let has_null_value = |keyword: &str| {
         let values = schema.get(keyword).and_then(Value::as_array);
         values.is_some_and(|values| values.contains(&Value::Null))
     };
     schema.as_object().is_some_and(|fields| has_type(fields, "null"))
-        || names_null("anyOf")
-        || names_null("oneOf")
-        || has_null("enum")
+        || has_null_alternative("anyOf")
+        || has_null_alternative("oneOf")
+        || has_null_value("enum")
         || schema.get("const").is_some_and(Value::is_null)
 }
 
@@ -176,8 +178,8 @@ fn is_required(fields: &Map<String, Value>, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// Removes the `null`s that stand for omitted optional properties in the arguments of a strict call. `None` if there
-/// are none, or if the arguments are not an object.
+/// Removes the `null`s that stand for omitted optional properties from the arguments of a strict call. `None` if there are no
+/// such `null`s, or if the arguments are not an object.
 pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<String> {
     if !arguments.contains("null") {
         return None;
@@ -187,7 +189,9 @@ pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<Str
     has_changed.then(|| arguments.to_string())
 }
 
+/// Removes the added `null`s from a value. Returns whether there were any.
 fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -> bool {
+    // References add to the depth, and can be recursive.
     if depth > 4 * DEPTH_MAX {
         return false;
     }
@@ -203,13 +207,13 @@ fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -
             };
             let empty = Map::new();
             let properties = fields.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-            let before = values.len();
+            let count_before = values.len();
             values.retain(|name, value| {
                 let schema = properties.get(name);
-                let is_added = |schema: &Value| !is_required(fields, name) && !resolves_to_null(root, schema);
+                let is_added = |schema: &Value| !is_required(fields, name) && !target_allows_null(root, schema);
                 !(value.is_null() && schema.is_some_and(is_added))
             });
-            has_changed |= values.len() != before;
+            has_changed |= values.len() != count_before;
             for (name, value) in values {
                 if let Some(schema) = properties.get(name) {
                     has_changed |= remove_nulls(root, schema, value, depth + 1);
@@ -228,7 +232,8 @@ fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -
     has_changed
 }
 
-fn resolves_to_null(root: &Value, schema: &Value) -> bool {
+/// Returns whether a schema, or the target of its reference, accepts `null`.
+fn target_allows_null(root: &Value, schema: &Value) -> bool {
     let target = schema.get("$ref").and_then(Value::as_str);
     let target = target.and_then(|target| root.pointer(target.strip_prefix('#')?));
     allows_null(target.unwrap_or(schema))

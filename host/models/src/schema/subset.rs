@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// The nesting depth at which a schema is replaced by one that accepts everything.
 const DEPTH_MAX: usize = 32;
 
-/// Keywords that the root of a provider's schema must not have.
+/// Keywords with alternatives, which the root of a tool's schema must not have.
 const COMBINATORS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// A subset of JSON Schema.
@@ -35,7 +35,7 @@ enum ValueForm {
     NamedSchemas,
 }
 
-/// The keywords that all providers accept. [`BEYOND_GEMINI`] has those that Gemini does not accept.
+/// The keywords that all providers accept.
 const COMMON: &[(&str, ValueForm)] = &[
     ("$defs", ValueForm::NamedSchemas),
     ("$ref", ValueForm::Text),
@@ -56,6 +56,7 @@ const COMMON: &[(&str, ValueForm)] = &[
     ("title", ValueForm::Text),
     ("type", ValueForm::Types),
 ];
+/// The keywords that all providers except Gemini accept.
 const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
     ("allOf", ValueForm::Schemas),
     ("const", ValueForm::Anything),
@@ -74,14 +75,14 @@ const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
 ];
 
 impl SchemaSubset {
-    /// Returns the schema of a tool's arguments with the allowed keywords only, in their original order. The root is an object;
-    /// alternatives at the root become optional properties.
-    pub(crate) fn of(self, schema: &Value) -> Value {
+    /// Converts a schema to one with the allowed keywords only, in their original order. The root becomes an object; the
+    /// properties of alternatives at the root become optional properties.
+    pub(crate) fn convert(self, schema: &Value) -> Value {
         let empty = Map::new();
         let fields = schema.as_object().unwrap_or(&empty);
         let mut root = Map::new();
         root.insert("type".to_owned(), json!("object"));
-        let converted = self.converted(fields, 0);
+        let converted = self.convert_keywords(fields, 0);
         let is_alternative = COMBINATORS.iter().any(|keyword| fields.contains_key(*keyword));
         if !is_alternative && is_object_type(fields) {
             root.extend(converted);
@@ -107,7 +108,7 @@ impl SchemaSubset {
         }
         if let Some(Value::Object(own)) = fields.get("properties") {
             for (name, schema) in own {
-                let schema = self.schema(schema, depth);
+                let schema = self.convert_nested(schema, depth);
                 properties.entry(name.clone()).or_insert(schema);
             }
         }
@@ -119,14 +120,16 @@ impl SchemaSubset {
         }
     }
 
-    fn schema(self, schema: &Value, depth: usize) -> Value {
+    /// Converts a schema inside of another one.
+    fn convert_nested(self, schema: &Value, depth: usize) -> Value {
         match schema {
-            Value::Object(fields) if depth < DEPTH_MAX => Value::Object(self.converted(fields, depth + 1)),
+            Value::Object(fields) if depth < DEPTH_MAX => Value::Object(self.convert_keywords(fields, depth + 1)),
             _ => json!({}),
         }
     }
 
-    fn converted(self, fields: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+    /// Converts the allowed keywords of a schema, and drops the others.
+    fn convert_keywords(self, fields: &Map<String, Value>, depth: usize) -> Map<String, Value> {
         let mut converted = Map::new();
         for (keyword, value) in fields {
             let (keyword, value) = match (self, keyword.as_str()) {
@@ -135,14 +138,18 @@ impl SchemaSubset {
                 (_, "definitions") => ("$defs", value.clone()),
                 (_, keyword) => (keyword, value.clone()),
             };
-            if let Some(value) = self.form(keyword).and_then(|form| self.value(form, value, depth)) {
+            if let Some(value) = self
+                .value_form(keyword)
+                .and_then(|form| self.convert_value(form, value, depth))
+            {
                 converted.entry(keyword).or_insert(value);
             }
         }
         converted
     }
 
-    fn form(self, keyword: &str) -> Option<ValueForm> {
+    /// Returns the form of a keyword's value, or `None` if the keyword is not allowed.
+    fn value_form(self, keyword: &str) -> Option<ValueForm> {
         let beyond = match self {
             Self::ObjectRoot => BEYOND_GEMINI,
             Self::Gemini => &[],
@@ -151,18 +158,18 @@ impl SchemaSubset {
         allowed.find(|(name, _)| *name == keyword).map(|(_, form)| *form)
     }
 
-    /// Returns the value of a keyword, or `None` if it has another form than the keyword requires.
-    fn value(self, form: ValueForm, value: Value, depth: usize) -> Option<Value> {
+    /// Converts the value of a keyword. `None` if it does not have the form that the keyword requires.
+    fn convert_value(self, form: ValueForm, value: Value, depth: usize) -> Option<Value> {
         let fits = match (form, &value) {
-            (ValueForm::Schema, _) => return value.is_object().then(|| self.schema(&value, depth)),
-            (ValueForm::SchemaOrFlag, Value::Object(_)) => return Some(self.schema(&value, depth)),
+            (ValueForm::Schema, _) => return value.is_object().then(|| self.convert_nested(&value, depth)),
+            (ValueForm::SchemaOrFlag, Value::Object(_)) => return Some(self.convert_nested(&value, depth)),
             (ValueForm::Schemas, Value::Array(items)) if !items.is_empty() => {
-                return Some(items.iter().map(|item| self.schema(item, depth)).collect());
+                return Some(items.iter().map(|item| self.convert_nested(item, depth)).collect());
             }
             (ValueForm::NamedSchemas, Value::Object(items)) => {
                 let named = items
                     .iter()
-                    .map(|(name, item)| (name.clone(), self.schema(item, depth)));
+                    .map(|(name, item)| (name.clone(), self.convert_nested(item, depth)));
                 return Some(Value::Object(named.collect()));
             }
             (ValueForm::Text, Value::String(text)) => return Some(json!(text.replace("#/definitions/", "#/$defs/"))),
@@ -223,8 +230,11 @@ mod tests {
             },
             "required": ["z"],
         });
-        assert_eq!(SchemaSubset::ObjectRoot.of(&schema).to_string(), anthropic.to_string());
-        let gemini = SchemaSubset::Gemini.of(&schema);
+        assert_eq!(
+            SchemaSubset::ObjectRoot.convert(&schema).to_string(),
+            anthropic.to_string()
+        );
+        let gemini = SchemaSubset::Gemini.convert(&schema);
         assert_eq!(
             gemini["properties"]["a"],
             json!({"anyOf": [{"enum": [1]}, {"type": "integer", "minimum": 0}]})
@@ -241,7 +251,7 @@ mod tests {
             json!([1]),
         ] {
             let expected = json!({"type": "object", "properties": {}});
-            assert_eq!(SchemaSubset::ObjectRoot.of(&odd), expected, "{odd}");
+            assert_eq!(SchemaSubset::ObjectRoot.convert(&odd), expected, "{odd}");
         }
         let alternatives = json!({"description": "d", "anyOf": [
             {"properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -250,7 +260,7 @@ mod tests {
         let expected = json!({"type": "object", "description": "d", "properties": {
             "a": {"type": "string"}, "b": {"type": "integer"},
         }});
-        assert_eq!(SchemaSubset::Gemini.of(&alternatives), expected);
+        assert_eq!(SchemaSubset::Gemini.convert(&alternatives), expected);
     }
 
     #[test]
@@ -259,7 +269,7 @@ mod tests {
         for _ in 0..100 {
             deep = json!({"type": "object", "properties": {"x": deep}});
         }
-        let converted = SchemaSubset::Gemini.of(&deep).to_string();
+        let converted = SchemaSubset::Gemini.convert(&deep).to_string();
         assert!(converted.matches("properties").count() <= DEPTH_MAX + 2);
     }
 
@@ -292,10 +302,10 @@ mod tests {
         #[test]
         fn any_schema_becomes_an_object_and_a_second_conversion_changes_nothing(schema in any_json()) {
             for subset in [SchemaSubset::ObjectRoot, SchemaSubset::Gemini] {
-                let once = subset.of(&schema);
+                let once = subset.convert(&schema);
                 prop_assert_eq!(&once["type"], &json!("object"));
                 prop_assert!(once["properties"].is_object());
-                prop_assert_eq!(subset.of(&once), once);
+                prop_assert_eq!(subset.convert(&once), once);
             }
         }
     }

@@ -1,52 +1,54 @@
-//! The text of an answer in JSON, while the JSON arrives.
+//! Streaming the text of an answer in JSON while the JSON arrives.
 
 use super::json_reply::ANSWER;
 
-/// Decodes the text of a response that starts with `{"answer": "`. Returns nothing for other responses.
+/// Decodes the text of a response that starts with `{"answer": "`. Other responses have no such text.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     state: AnswerState,
-    /// The start of the response, or an incomplete escape.
+    /// The start of the response without white space, or an incomplete escape sequence.
     pending: String,
 }
 
 #[derive(Debug, Default, PartialEq)]
 enum AnswerState {
+    /// The text has not started.
     #[default]
     Start,
     Text,
+    /// The text has ended, or the response is not an answer.
     End,
 }
 
 impl AnswerStream {
-    /// Adds a piece of the response, and returns the part of the answer that it completes.
+    /// Adds a piece of the response, and returns the text of the answer that it contains.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut text = String::new();
         for character in piece.chars() {
             match self.state {
-                AnswerState::Start => self.start(character),
-                AnswerState::Text => self.text(character, &mut text),
+                AnswerState::Start => self.read_start(character),
+                AnswerState::Text => self.read_text(character, &mut text),
                 AnswerState::End => break,
             }
         }
         text
     }
 
-    fn start(&mut self, character: char) {
+    fn read_start(&mut self, character: char) {
         if character.is_whitespace() {
             return;
         }
         self.pending.push(character);
-        let start = format!("{{\"{ANSWER}\":\"");
-        if self.pending == start {
+        let expected_start = format!("{{\"{ANSWER}\":\"");
+        if self.pending == expected_start {
             self.state = AnswerState::Text;
             self.pending.clear();
-        } else if !start.starts_with(&self.pending) {
+        } else if !expected_start.starts_with(&self.pending) {
             self.state = AnswerState::End;
         }
     }
 
-    fn text(&mut self, character: char, text: &mut String) {
+    fn read_text(&mut self, character: char, text: &mut String) {
         if self.pending.is_empty() {
             match character {
                 '"' => self.state = AnswerState::End,
@@ -62,14 +64,15 @@ impl AnswerStream {
         let decoded: Result<String, _> = serde_json::from_str(&format!("\"{}\"", self.pending));
         match decoded {
             Ok(decoded) => text.push_str(&decoded),
-            // The escape is invalid, so the complete response is not valid JSON.
+            // An invalid escape sequence makes the complete response invalid JSON.
             Err(_) => self.state = AnswerState::End,
         }
         self.pending.clear();
     }
 }
 
-/// Returns whether an escape continues: `\u` has four digits, and the first half of a pair is followed by the second.
+/// Returns whether an escape sequence is incomplete: `\u` has four digits, and the first half of a surrogate pair is followed
+/// by the second half.
 fn is_incomplete(escape: &str) -> bool {
     let Some(digits) = escape.strip_prefix("\\u") else {
         return escape.len() < 2;

@@ -7,14 +7,14 @@
 //! | `<function=NAME>{…}</function>` | Llama 3.1 |
 //! | `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
 //!
-//! A call starts a line outside of code fences and reasoning. Nothing follows the calls. Anything else is text, or an
-//! invalid response: a call that may be a quotation is never executed.
+//! A call must start a line outside of code fences and reasoning, and only further calls may follow it. Anything else is text,
+//! or an invalid response: a call that may be a quotation is never executed.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::json_reply::written_call;
-use super::reply::{InvalidReply, Reply, WrittenCall};
+use super::json_reply::call_json;
+use super::reply::{InvalidReply, ParsedCall, Reply};
 use toolwit_core::ToolCall;
 use toolwit_core::text::parse_json;
 
@@ -27,10 +27,10 @@ const MISTRAL_CALLS: &str = "[TOOL_CALLS]";
 const MISTRAL_ARGUMENTS: &str = "[ARGS]";
 
 /// The marks with which a call starts.
-const MARKS: [&str; 4] = [CALL_START, PYTHON_TAG, FUNCTION_START, MISTRAL_CALLS];
+const START_MARKS: [&str; 4] = [CALL_START, PYTHON_TAG, FUNCTION_START, MISTRAL_CALLS];
 
-/// Marks of the end of a response, which some servers do not remove.
-const ENDS: [&str; 5] = ["<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "</s>"];
+/// Marks at the end of a response, which some servers do not remove.
+const END_MARKS: [&str; 5] = ["<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "</s>"];
 
 /// The keys under which models write the arguments.
 const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
@@ -40,10 +40,10 @@ const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
 /// # Errors
 /// A call is incomplete or invalid, or text follows it.
 pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, InvalidReply> {
-    let text = without_end(text);
+    let text = without_end_mark(text);
     let Some(start) = call_start(text) else {
-        // A JSON object without marks may be an answer. It is a call only if its name is that of a tool.
-        let calls = unmarked(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
+        // JSON objects without marks may be an answer. They are calls only if their names are those of tools.
+        let calls = unmarked_calls(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
         return Ok(match calls {
             Some(calls) => Reply {
                 text: String::new(),
@@ -54,60 +54,63 @@ pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, 
     };
     Ok(Reply {
         text: text[..start].trim_end().to_owned(),
-        calls: marked(text[start..].trim())?,
+        calls: marked_calls(text[start..].trim())?,
     })
 }
 
 /// Writes an earlier response in the form in which the instructions describe calls.
-pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let calls = calls
         .iter()
-        .map(|call| format!("{CALL_START}{}{CALL_END}", written_call(call)));
+        .map(|call| format!("{CALL_START}{}{CALL_END}", call_json(call)));
     let text = Some(text.to_owned()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a text in which no mark is left, so that it is not a call if the model repeats it.
+/// Returns a text with a space in each mark, so that the text is not a call if the model repeats it.
 pub(super) fn without_marks(text: &str) -> String {
-    MARKS.iter().chain([&CALL_END]).fold(text.to_owned(), |text, mark| {
-        let (first, rest) = mark.split_at(1);
-        text.replace(mark, &format!("{first} {rest}"))
-    })
+    START_MARKS
+        .iter()
+        .chain([&CALL_END])
+        .fold(text.to_owned(), |text, mark| {
+            let (first, rest) = mark.split_at(1);
+            text.replace(mark, &format!("{first} {rest}"))
+        })
 }
 
-/// The state of a text that is read line by line: whether the next line is in a code fence or in reasoning.
+/// The state of a text that is read line by line: whether the current line is in a code fence or in reasoning.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineState {
     is_in_fence: bool,
     is_in_reasoning: bool,
 }
 
-/// The kinds of text that a line can become, judged by its start.
+/// The kind of a line, judged by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart {
-    /// The start is too short to decide.
-    Open,
+    /// The start is too short to decide between text and a call.
+    Undecided,
     Text,
     Call,
 }
 
-impl Lines {
+impl LineState {
     /// Classifies the start of a line.
-    pub(super) fn start(&self, line: &str) -> LineStart {
+    pub(super) fn classify_start(&self, line: &str) -> LineStart {
         let line = line.trim_start();
         if self.is_in_fence || self.is_in_reasoning {
             LineStart::Text
-        } else if MARKS.iter().any(|mark| line.starts_with(mark)) {
+        } else if START_MARKS.iter().any(|mark| line.starts_with(mark)) {
             LineStart::Call
-        } else if MARKS.iter().any(|mark| mark.starts_with(line)) {
-            LineStart::Open
+        } else if START_MARKS.iter().any(|mark| mark.starts_with(line)) {
+            LineStart::Undecided
         } else {
             LineStart::Text
         }
     }
 
-    /// Continues after a line of text.
-    pub(super) fn end(&mut self, line: &str) {
+    /// Continues with the next line, after this line of text.
+    pub(super) fn end_line(&mut self, line: &str) {
         if line.trim_start().starts_with("```") && !self.is_in_reasoning {
             self.is_in_fence = !self.is_in_fence;
         }
@@ -121,42 +124,42 @@ impl Lines {
 
 /// Returns the position of the first mark that starts a line.
 fn call_start(text: &str) -> Option<usize> {
-    let mut lines = Lines::default();
+    let mut line_state = LineState::default();
     let mut position = 0;
     for line in text.split_inclusive('\n') {
-        if lines.start(line) == LineStart::Call {
+        if line_state.classify_start(line) == LineStart::Call {
             return Some(position);
         }
-        lines.end(line);
+        line_state.end_line(line);
         position += line.len();
     }
     None
 }
 
-fn without_end(text: &str) -> &str {
+fn without_end_mark(text: &str) -> &str {
     let trimmed = text.trim_end();
-    let without = ENDS.iter().find_map(|end| trimmed.strip_suffix(end));
+    let without = END_MARKS.iter().find_map(|end| trimmed.strip_suffix(end));
     without.unwrap_or(text)
 }
 
 /// Reads calls to the end of the text. The first one starts with a mark.
-fn marked(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+fn marked_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         rest = if let Some(after) = rest.strip_prefix(CALL_START) {
             let (call, after) = json_prefix(after)?;
-            calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
-            end_of_call(after, CALL_END)?
+            calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
+            after_end_mark(after, CALL_END)?
         } else if let Some(after) = rest.strip_prefix(FUNCTION_START) {
             let (name, after) = after.split_once('>').ok_or_else(incomplete)?;
             let (arguments, after) = json_prefix(after)?;
-            calls.push(WrittenCall::new(name.trim(), Some(&arguments))?);
-            end_of_call(after, FUNCTION_END)?
+            calls.push(ParsedCall::new(name.trim(), Some(&arguments))?);
+            after_end_mark(after, FUNCTION_END)?
         } else if let Some(after) = rest.strip_prefix(MISTRAL_CALLS) {
-            mistral(after, &mut calls)?
+            mistral_calls(after, &mut calls)?
         } else if let Some(after) = rest.strip_prefix(PYTHON_TAG) {
-            calls.extend(objects(after)?);
+            calls.extend(object_calls(after)?);
             ""
         } else {
             return Err(InvalidReply("text follows a call".to_owned()));
@@ -166,14 +169,14 @@ fn marked(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
     Ok(calls)
 }
 
-/// Reads a list of calls, or one call with its name before its arguments. Returns the rest of the text.
-fn mistral<'t>(text: &'t str, calls: &mut Vec<WrittenCall>) -> Result<&'t str, InvalidReply> {
+/// Reads a list of calls, or one call with its name before its arguments, in Mistral's form. Returns the rest of the text.
+fn mistral_calls<'t>(text: &'t str, calls: &mut Vec<ParsedCall>) -> Result<&'t str, InvalidReply> {
     let text = text.trim_start();
     if text.starts_with('[') {
         let (list, rest) = json_prefix(text)?;
         for call in list.as_array().into_iter().flatten() {
             // An id of the model is not unique in a conversation.
-            calls.push(WrittenCall::read(&without_id(call), &ARGUMENT_KEYS)?);
+            calls.push(ParsedCall::read(&without_id(call), &ARGUMENT_KEYS)?);
         }
         return Ok(rest);
     }
@@ -181,7 +184,7 @@ fn mistral<'t>(text: &'t str, calls: &mut Vec<WrittenCall>) -> Result<&'t str, I
     let (arguments, rest) = json_prefix(after)?;
     // An id may follow the name.
     let name = name.split('[').next().unwrap_or_default().trim();
-    calls.push(WrittenCall::new(name, Some(&arguments))?);
+    calls.push(ParsedCall::new(name, Some(&arguments))?);
     Ok(rest)
 }
 
@@ -194,12 +197,12 @@ fn without_id(call: &Value) -> Value {
 }
 
 /// Reads objects that are separated by `;`, to the end of the text.
-fn objects(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+fn object_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
     let mut rest = text;
     loop {
         let (call, after) = json_prefix(rest)?;
-        calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
+        calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
         let after = after.trim_start();
         match after.strip_prefix(';') {
             _ if after.is_empty() => return Ok(calls),
@@ -209,24 +212,25 @@ fn objects(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
     }
 }
 
-/// Reads calls without marks, which must be the complete response and must have arguments.
-fn unmarked(text: &str) -> Option<Vec<WrittenCall>> {
+/// Reads calls without marks. They must be the complete response, and there must be arguments. Otherwise, returns `None`.
+fn unmarked_calls(text: &str) -> Option<Vec<ParsedCall>> {
     let text = text.trim();
     let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));
-    (text.starts_with('{') && has_arguments).then(|| objects(text).ok())?
+    (text.starts_with('{') && has_arguments).then(|| object_calls(text).ok())?
 }
 
-/// Reads the JSON value at the start of a text. Returns the rest of the text.
+/// Reads the JSON value at the start of a text. Returns the value and the rest of the text.
 fn json_prefix(text: &str) -> Result<(Value, &str), InvalidReply> {
     let invalid = |error: serde_json::Error| InvalidReply(format!("a call is not valid JSON: {error}"));
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.next().ok_or_else(incomplete)?.map_err(invalid)?;
     let (json, rest) = text.split_at(values.byte_offset());
-    // Duplicate keys are ambiguous.
+    // Unlike the deserializer, `parse_json` refuses duplicate keys, which are ambiguous.
     Ok((parse_json(json).map_err(invalid)?, rest))
 }
 
-fn end_of_call<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
+/// Returns the text after the mark that ends a call.
+fn after_end_mark<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
     text.trim_start().strip_prefix(mark).ok_or_else(incomplete)
 }
 

@@ -20,7 +20,7 @@ pub enum ToolCallFormat {
 }
 
 impl ToolCallFormat {
-    /// Returns the model with this format.
+    /// Returns a model that calls tools in this format.
     #[must_use]
     pub fn apply(self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         match self {

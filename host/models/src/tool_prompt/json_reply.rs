@@ -1,8 +1,8 @@
-//! The JSON in which a model answers or calls tools.
+//! The JSON format in which a model answers or calls tools.
 
 use serde_json::{Map, Value, json};
 
-use super::reply::{InvalidReply, Reply, WrittenCall};
+use super::reply::{InvalidReply, ParsedCall, Reply};
 use toolwit_core::ToolCall;
 use toolwit_core::text::{json_type, parse_json};
 
@@ -12,10 +12,10 @@ pub(super) const ANSWER: &str = "answer";
 /// The key of the list of calls.
 pub(super) const TOOL_CALLS: &str = "tool_calls";
 
-/// Reads a complete response. Text that is not JSON is an answer, since a server without constraints does not require JSON.
+/// Reads a complete response. Text that is not JSON is an answer: a server that ignores the schema does not enforce JSON.
 ///
 /// # Errors
-/// The response looks like JSON, but is not an answer or a list of calls.
+/// The response begins like a JSON object, but is not an answer or a list of calls.
 pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     let body = without_fence(text.trim());
     if !body.starts_with('{') {
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(calls)) => calls
             .iter()
-            .map(|call| WrittenCall::read(call, &["arguments"]))
+            .map(|call| ParsedCall::read(call, &["arguments"]))
             .collect::<Result<_, _>>()?,
         Some(other) => {
             let problem = format!("`{TOOL_CALLS}` is {}, not a list", json_type(other));
@@ -50,21 +50,21 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     Ok(Reply { text, calls })
 }
 
-/// Writes an earlier response of the model in the format in which it must respond.
-pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+/// Writes an earlier response in the format in which the model must respond.
+pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let mut fields = Map::new();
     if !text.is_empty() || calls.is_empty() {
         fields.insert(ANSWER.to_owned(), json!(text));
     }
     if !calls.is_empty() {
-        let calls = calls.iter().map(written_call);
+        let calls = calls.iter().map(call_json);
         fields.insert(TOOL_CALLS.to_owned(), calls.collect());
     }
     Value::Object(fields).to_string()
 }
 
-/// Writes a call. Its arguments are always an object.
-pub(super) fn written_call(call: &ToolCall) -> Value {
+/// Converts a call to JSON. Arguments that are not valid JSON become an empty object.
+pub(super) fn call_json(call: &ToolCall) -> Value {
     let arguments = parse_json(&call.arguments).unwrap_or_else(|_| json!({}));
     json!({"name": call.name, "arguments": arguments})
 }
@@ -83,8 +83,8 @@ fn without_fence(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn call(name: &str, arguments: &str) -> WrittenCall {
-        WrittenCall {
+    fn call(name: &str, arguments: &str) -> ParsedCall {
+        ParsedCall {
             name: name.to_owned(),
             arguments: arguments.to_owned(),
         }
@@ -136,9 +136,9 @@ mod tests {
             arguments: r#"{"b":1}"#.to_owned(),
         }];
         for (text, calls) in [("hi \"you\"", &calls[..0]), ("", &calls), ("now", &calls), ("", &[])] {
-            let read = read(&written(text, calls)).unwrap();
+            let read = read(&reply_text(text, calls)).unwrap();
             assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()));
         }
-        assert_eq!(read(&written("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
+        assert_eq!(read(&reply_text("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
     }
 }

@@ -1,4 +1,4 @@
-//! A history without calls and results: only messages of the system, the user and the model.
+//! Converting a history to one without calls and results: only messages of the system, the user and the model.
 
 use super::call_text;
 use super::instructions::instructions;
@@ -31,10 +31,10 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 content, tool_calls, ..
             } => Role::Assistant {
                 content: match format {
-                    // Without tools, the response is not constrained either.
+                    // If there are no tools, the response to this request is plain text too.
                     PromptFormat::Json if request.tools.is_empty() && tool_calls.is_empty() => content.clone(),
-                    PromptFormat::Json => json_reply::written(content, tool_calls),
-                    PromptFormat::Text => call_text::written(content, tool_calls),
+                    PromptFormat::Json => json_reply::reply_text(content, tool_calls),
+                    PromptFormat::Text => call_text::reply_text(content, tool_calls),
                 },
                 tool_calls: Vec::new(),
                 blocks: Vec::new(),
@@ -44,9 +44,9 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 content,
                 is_error,
                 ..
-            } => user(result(name, content, *is_error)),
+            } => user(result_text(name, content, *is_error)),
         };
-        push(&mut messages, role);
+        push_or_join(&mut messages, role);
     }
     if request.tools.is_empty() {
         return messages;
@@ -60,7 +60,7 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
 }
 
 /// Appends a message, or its text to the last message if both have the same role.
-pub(super) fn push(messages: &mut Vec<Message>, role: Role) {
+pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
     if let Some(last) = messages.last_mut() {
         match (&mut last.role, &role) {
             (Role::System { content: last }, Role::System { content })
@@ -80,8 +80,8 @@ pub(super) fn user(content: String) -> Role {
     Role::User { content }
 }
 
-fn result(name: &str, content: &str, is_error: bool) -> String {
+fn result_text(name: &str, content: &str, is_error: bool) -> String {
     let outcome = if is_error { "Error" } else { "Result" };
-    // A result that has the marks of a call must not teach the model to repeat them.
+    // Without the marks, the model does not learn from a result to write them, and a repetition of the result is not a call.
     format!("{outcome} of `{name}`:\n{}", call_text::without_marks(content))
 }

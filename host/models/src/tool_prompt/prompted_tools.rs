@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::answer_stream::AnswerStream;
-use super::messages::{PromptFormat, prompt_messages, push, user};
+use super::messages::{PromptFormat, prompt_messages, push_or_join, user};
 use super::reply::{InvalidReply, Reply};
 use super::reply_schema::reply_schema;
 use super::text_stream::TextStream;
@@ -19,9 +19,9 @@ use toolwit_core::{Message, ToolCall};
 /// A model without an API for tools, whose prompt describes the tools and whose calls are read from its text.
 ///
 /// Requests to the decorated model have messages of the system, the user and the model only. The description of the tools, and
-/// in the JSON format the schema of the response, are built from the visible tools for each request. A response is read strictly:
-/// a call that is truncated, quoted or ambiguous is not executed. A response that cannot be read is requested once more, with the
-/// reason.
+/// in the JSON format the schema of the response, are built from the visible tools for each request. A response is read
+/// strictly: a call that is truncated, quoted or ambiguous is not executed. A response that cannot be read is requested once
+/// more, with the reason.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,8 +53,8 @@ impl<M: ChatModel> PromptedTools<M> {
         Self { model, format }
     }
 
-    /// Returns the options of a request, which constrain the response.
-    fn options(&self, request: &ChatRequest<'_>) -> ChatOptions {
+    /// Returns the options for the decorated model. In the JSON format, they constrain its response to an answer or calls.
+    fn constrained_options(&self, request: &ChatRequest<'_>) -> ChatOptions {
         let mut options = request.options.clone();
         if self.format == PromptFormat::Json && !request.tools.is_empty() {
             options.answer_schema = Some(reply_schema(request));
@@ -66,17 +66,18 @@ impl<M: ChatModel> PromptedTools<M> {
         options
     }
 
+    /// Sends messages to the decorated model, and passes the text for the user to the listener of the request.
     async fn infer(
         &self,
         messages: &[Message],
         options: &ChatOptions,
         request: &ChatRequest<'_>,
     ) -> Result<ChatResponse, ModelError> {
-        let plain = ChatRequest::new(messages, &[], options, request.cancel);
+        let inner_request = ChatRequest::new(messages, &[], options, request.cancel);
         if !request.has_listener() {
-            return self.model.chat(plain).await;
+            return self.model.chat(inner_request).await;
         }
-        let stream = Mutex::new(self.stream(request));
+        let stream = Mutex::new(self.reply_stream(request));
         let listener = |delta: ChatDelta<'_>| match delta {
             ChatDelta::Text(piece) => {
                 let text = stream.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
@@ -86,17 +87,17 @@ impl<M: ChatModel> PromptedTools<M> {
             }
             other => request.emit(other),
         };
-        self.model.chat(plain.with_listener(&listener)).await
+        self.model.chat(inner_request.with_listener(&listener)).await
     }
 
-    /// Reads a response of the decorated model.
+    /// Reads a response of the decorated model. A truncated response has no calls: only its text is returned.
     fn read(&self, response: &ChatResponse, request: &ChatRequest<'_>) -> Result<Reply, InvalidReply> {
         let content = &response.content;
         if request.tools.is_empty() {
             return Ok(Reply::text(content));
         }
         if !response.finish.is_complete() {
-            return Ok(Reply::text(self.stream(request).push(content)));
+            return Ok(Reply::text(self.reply_stream(request).push(content)));
         }
         match self.format {
             PromptFormat::Json => json_reply::read(content),
@@ -107,7 +108,7 @@ impl<M: ChatModel> PromptedTools<M> {
         }
     }
 
-    fn stream(&self, request: &ChatRequest<'_>) -> ReplyStream {
+    fn reply_stream(&self, request: &ChatRequest<'_>) -> ReplyStream {
         match self.format {
             _ if request.tools.is_empty() => ReplyStream::Plain,
             PromptFormat::Json => ReplyStream::Json(AnswerStream::default()),
@@ -115,10 +116,10 @@ impl<M: ChatModel> PromptedTools<M> {
         }
     }
 
-    /// Emits the part of a response that was not streamed.
+    /// Emits what was not emitted while the response arrived: the rest of the text, and the calls.
     fn emit_rest(&self, content: &str, reply: &Reply, request: &ChatRequest<'_>) {
-        let streamed = self.stream(request).push(content).len();
-        let rest = reply.text.get(streamed..).unwrap_or_default();
+        let streamed_bytes = self.reply_stream(request).push(content).len();
+        let rest = reply.text.get(streamed_bytes..).unwrap_or_default();
         if !rest.is_empty() {
             request.emit_text(rest);
         }
@@ -131,6 +132,7 @@ impl<M: ChatModel> PromptedTools<M> {
 
 /// Extracts the text for the user from a response that arrives in pieces.
 enum ReplyStream {
+    /// The complete response is text.
     Plain,
     Json(AnswerStream),
     Text(TextStream),
@@ -154,9 +156,9 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut messages = prompt_messages(&request, self.format);
-        let options = self.options(&request);
+        let options = self.constrained_options(&request);
         let mut usage = TokenUsage::default();
-        let mut repairs_left = 1;
+        let mut repeats_left = 1;
         loop {
             let mut response = self.infer(&messages, &options, &request).await?;
             usage += response.usage;
@@ -167,17 +169,17 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
             match self.read(&response, &request) {
                 Ok(reply) => {
                     self.emit_rest(&response.content, &reply, &request);
-                    return Ok(converted(response, reply, &request));
+                    return Ok(convert_response(response, reply, &request));
                 }
-                Err(invalid) if repairs_left == 0 => return Err(malformed(&invalid)),
+                Err(invalid) if repeats_left == 0 => return Err(malformed(&invalid)),
                 Err(invalid) => {
-                    repairs_left -= 1;
+                    repeats_left -= 1;
                     tracing::debug!(%invalid, "the response is requested once more");
-                    let wrong = Message::assistant(response.content, Vec::new());
-                    push(&mut messages, wrong.role);
+                    let invalid_message = Message::assistant(response.content, Vec::new());
+                    push_or_join(&mut messages, invalid_message.role);
                     let problem =
                         format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
-                    push(&mut messages, user(problem));
+                    push_or_join(&mut messages, user(problem));
                 }
             }
         }
@@ -196,12 +198,12 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
     }
 }
 
-/// Returns the response with its text and calls. Drops the parts that the provider requires back, because they belong
-/// to the provider's own format.
-fn converted(mut response: ChatResponse, reply: Reply, request: &ChatRequest<'_>) -> ChatResponse {
-    let earlier: usize = request.messages.iter().map(|message| message.tool_calls().len()).sum();
+/// Replaces the content of a response by the text and the calls that were read from it. Drops the provider blocks, because they
+/// belong to the provider's own format.
+fn convert_response(mut response: ChatResponse, reply: Reply, request: &ChatRequest<'_>) -> ChatResponse {
+    let earlier_calls: usize = request.messages.iter().map(|message| message.tool_calls().len()).sum();
     let calls = reply.calls.into_iter().enumerate().map(|(index, call)| ToolCall {
-        id: format!("call_{}", earlier + index + 1),
+        id: format!("call_{}", earlier_calls + index + 1),
         name: call.name,
         arguments: call.arguments,
     });

@@ -1,4 +1,4 @@
-//! The text and the calls in a response of a model.
+//! The text and the calls that are read from the text of a response.
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ pub(super) struct Reply {
     /// The text for the user.
     pub(super) text: String,
     /// The calls, in order.
-    pub(super) calls: Vec<WrittenCall>,
+    pub(super) calls: Vec<ParsedCall>,
 }
 
-/// A call that a model wrote.
+/// A call that was read from the text of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct WrittenCall {
+pub(super) struct ParsedCall {
     pub(super) name: String,
     /// The arguments: the JSON text of an object.
     pub(super) arguments: String,
@@ -27,6 +27,7 @@ pub(super) struct WrittenCall {
 pub(super) struct InvalidReply(pub(super) String);
 
 impl Reply {
+    /// Creates a reply without calls.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -35,7 +36,8 @@ impl Reply {
     }
 }
 
-impl WrittenCall {
+impl ParsedCall {
+    /// Creates a call. Missing arguments become an empty object; other values than an object are refused.
     pub(super) fn new(name: impl Into<String>, arguments: Option<&Value>) -> Result<Self, InvalidReply> {
         let name = name.into();
         let arguments = match arguments {
@@ -49,7 +51,7 @@ impl WrittenCall {
         Ok(Self { name, arguments })
     }
 
-    /// Parses an object with `name` and at most one of `argument_keys`. Other keys are refused.
+    /// Reads a call from an object with `name` and at most one of `argument_keys`. Other keys are refused.
     pub(super) fn read(call: &Value, argument_keys: &[&str]) -> Result<Self, InvalidReply> {
         let Some(fields) = call.as_object() else {
             return Err(InvalidReply(format!("a call is {}, not an object", json_type(call))));

@@ -6,19 +6,19 @@ use super::json_reply::{ANSWER, TOOL_CALLS};
 use crate::schema::closed_schema;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
 
-/// The maximum number of calls in one response. Without it, a small model could repeat calls until the token limit.
+/// The maximum number of calls in one response. Without this limit, a small model could repeat calls up to the limit of tokens.
 const CALLS_MAX: u32 = 8;
 
-/// Returns the schema of a response to a request: an answer, or calls of its tools.
+/// Returns the schema of a response: an answer, calls of the tools of the request, or either, depending on the tool choice.
 pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
     let answer = match &request.options.answer_schema {
         Some(schema) => closed_schema(schema).unwrap_or_else(|| json!({})),
         None => json!({"type": "string"}),
     };
-    let answer = object(&[(ANSWER, answer)]);
+    let answer = object_schema(&[(ANSWER, answer)]);
     let calls: Vec<Value> = request.tools.iter().map(call_schema).collect();
     let calls = json!({"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": CALLS_MAX});
-    let calls = object(&[(TOOL_CALLS, calls)]);
+    let calls = object_schema(&[(TOOL_CALLS, calls)]);
     match request.options.tool_choice {
         ToolChoice::None => answer,
         ToolChoice::Required => calls,
@@ -33,13 +33,14 @@ fn call_schema(tool: &DeclaredTool) -> Value {
     let arguments = arguments
         .filter(|schema| schema.get("type").is_some_and(|name| name == "object"))
         .unwrap_or_else(|| json!({"type": "object"}));
-    object(&[
+    object_schema(&[
         ("name", json!({"enum": [tool.name.as_str()]})),
         ("arguments", arguments),
     ])
 }
 
-fn object(properties: &[(&str, Value)]) -> Value {
+/// Returns the schema of an object that has exactly these properties.
+fn object_schema(properties: &[(&str, Value)]) -> Value {
     let names: Vec<_> = properties.iter().map(|(name, _)| *name).collect();
     let properties: serde_json::Map<_, _> = properties
         .iter()

@@ -1,53 +1,55 @@
-//! The text before a call, while the response arrives.
+//! Streaming the text before the calls while the response arrives.
 
-use super::call_text::{LineStart, Lines};
+use super::call_text::{LineStart, LineState};
 
-/// Separates the text of a response from its calls. A line that can still become a call is held back.
+/// Separates the text of a response from its calls. A line that may still become a call is held back.
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
-    lines: Lines,
+    line_state: LineState,
     /// The current line.
     line: String,
-    /// The number of bytes of the current line that were returned.
-    shown: usize,
-    /// Whether the rest of the response may be calls.
+    /// The number of bytes of the current line that have been returned.
+    returned_bytes: usize,
+    /// Whether a call may have started: the rest of the response is held back.
     is_held: bool,
+    /// Whether a line that is not blank has been returned.
     has_text: bool,
 }
 
 impl TextStream {
-    /// Adds a piece of the response, and returns the text that it completes.
+    /// Adds a piece of the response, and returns the text that is certainly not a call.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut text = String::new();
-        for part in piece.split_inclusive('\n') {
+        for line_piece in piece.split_inclusive('\n') {
             if self.is_held {
                 break;
             }
-            self.line.push_str(part);
+            self.line.push_str(line_piece);
             self.read_line(&mut text);
         }
         text
     }
 
+    /// Reads the current line, as far as it has arrived, and appends what is certainly text.
     fn read_line(&mut self, text: &mut String) {
         let is_complete = self.line.ends_with('\n');
-        let start = self.lines.start(&self.line);
+        let start = self.line_state.classify_start(&self.line);
         // A response that is an object may be a call without marks.
         let is_object = !self.has_text && self.line.trim_start().starts_with('{');
         if start == LineStart::Call || is_object {
             self.is_held = true;
             return;
         }
-        if start == LineStart::Open && !is_complete {
+        if start == LineStart::Undecided && !is_complete {
             return;
         }
-        text.push_str(&self.line[self.shown..]);
-        self.shown = self.line.len();
+        text.push_str(&self.line[self.returned_bytes..]);
+        self.returned_bytes = self.line.len();
         self.has_text |= !self.line.trim().is_empty();
         if is_complete {
-            self.lines.end(&self.line);
+            self.line_state.end_line(&self.line);
             self.line.clear();
-            self.shown = 0;
+            self.returned_bytes = 0;
         }
     }
 }

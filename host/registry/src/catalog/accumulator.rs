@@ -5,18 +5,18 @@ use super::rules::Rules;
 /// The accumulated evidence for a tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Accumulator {
-    /// The score of its words, and of its meaning if there is an embedding model.
+    /// The score of its words; with an embedding model, plus the score of its meaning.
     pub(super) score: f32,
     /// The score of its words.
     pub(super) word_score: f32,
-    /// The similarity of its meaning with that of the query; 0 without an embedding model.
+    /// The similarity of its meaning to that of the query; 0 without an embedding model.
     pub(super) similarity: f32,
-    /// The covered words of the intent, one bit each.
+    /// The words of the intent and the task that the tool has, one bit each.
     pub(super) covered: u32,
 }
 
 impl Accumulator {
-    /// Returns whether the tool covers a word of the intent, or has a similar meaning.
+    /// Returns whether the tool has a word of the intent or the task, or a similar meaning.
     pub(super) fn is_match(&self) -> bool {
         self.covered != 0 || self.is_similar()
     }
@@ -26,7 +26,7 @@ impl Accumulator {
         self.similarity >= Rules::get().similarity_min
     }
 
-    /// Combines an entry tool with the tool behind it.
+    /// Combines the evidence for an entry tool with that for the tool behind it.
     pub(super) fn with_inner(&self, inner: &Self) -> Self {
         let rules = Rules::get();
         let combined = |own: f32, inner: f32| {

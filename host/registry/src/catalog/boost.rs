@@ -10,17 +10,17 @@ const POPULARITY_FACTOR_MAX: f32 = 1.03;
 /// The health of a tool, as a ranking signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum HealthBoost {
-    /// Its last call succeeded.
+pub enum HealthSignal {
+    /// Its last call succeeded, not too long ago.
     Healthy,
     /// It was never checked, or too long ago.
     #[default]
     Unknown,
-    /// Its last call failed: it ranks below all tools that are not broken.
+    /// Its last call failed, not too long ago. It ranks below the tools that are not broken, unless the query names it.
     Broken,
 }
 
-impl HealthBoost {
+impl HealthSignal {
     pub(super) fn factor(self) -> f32 {
         match self {
             Self::Healthy => 1.05,
@@ -35,8 +35,8 @@ impl HealthBoost {
 #[non_exhaustive]
 pub struct RankingSignals {
     /// The tool's health.
-    pub health: HealthBoost,
-    /// The quality of its description, from 0 to 1.
+    pub health: HealthSignal,
+    /// The quality of its description and of its manifest, from 0 to 1.
     pub quality: f32,
     /// The number of calls that returned a result.
     pub uses: u64,
@@ -45,9 +45,9 @@ pub struct RankingSignals {
 }
 
 impl RankingSignals {
-    /// Creates the signals of a tool.
+    /// Creates the signals of a tool without a declared popularity.
     #[must_use]
-    pub fn new(health: HealthBoost, quality: f32, uses: u64) -> Self {
+    pub fn new(health: HealthSignal, quality: f32, uses: u64) -> Self {
         Self {
             health,
             quality,
@@ -59,11 +59,11 @@ impl RankingSignals {
     /// Returns the factor of the score. It is small compared to the effect of one matching word.
     #[cfg(test)]
     fn factor(&self) -> f32 {
-        self.declared_factor() * use_factor(self.uses) * self.health.factor()
+        self.static_factor() * use_factor(self.uses) * self.health.factor()
     }
 
-    /// Returns the part of the factor that a call does not change.
-    pub(super) fn declared_factor(&self) -> f32 {
+    /// Returns the factor for the signals that calls do not change: quality and popularity.
+    pub(super) fn static_factor(&self) -> f32 {
         let quality = if self.quality.is_finite() {
             self.quality.clamp(0.0, 1.0)
         } else {
@@ -78,7 +78,7 @@ pub(super) fn use_factor(uses: u64) -> f32 {
     logarithmic_factor(uses, 0.05, USE_FACTOR_MAX)
 }
 
-/// Returns a factor that grows by `step` for each power of ten.
+/// Returns a factor that grows from 1 by `step` for each power of ten, up to `factor_max`.
 #[allow(clippy::cast_precision_loss, reason = "a count as a factor needs no precision")]
 fn logarithmic_factor(count: u64, step: f32, factor_max: f32) -> f32 {
     (1.0 + step * (count as f32 + 1.0).log10()).min(factor_max)
@@ -91,15 +91,15 @@ mod tests {
     // accept: 108
     #[test]
     fn every_factor_is_positive_and_limited() {
-        let best = RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX).factor();
-        let worst = RankingSignals::new(HealthBoost::Broken, f32::NAN, 0).factor();
+        let best = RankingSignals::new(HealthSignal::Healthy, 1.0, u64::MAX).factor();
+        let worst = RankingSignals::new(HealthSignal::Broken, f32::NAN, 0).factor();
         assert!(best < 1.5 && worst > 0.0, "{best} {worst}");
         let declared = RankingSignals {
             popularity: u64::MAX,
             ..RankingSignals::default()
         };
-        let used = RankingSignals::new(HealthBoost::Unknown, 0.0, 10);
+        let used = RankingSignals::new(HealthSignal::Unknown, 0.0, 10);
         assert!(declared.factor() < used.factor(), "ten uses weigh more than any claim");
-        assert!(RankingSignals::new(HealthBoost::Unknown, f32::INFINITY, 0).factor() <= 1.1);
+        assert!(RankingSignals::new(HealthSignal::Unknown, f32::INFINITY, 0).factor() <= 1.1);
     }
 }

@@ -8,7 +8,7 @@ use toolwit_core::ToolDefinition;
 use super::boost::RankingSignals;
 use super::embedding::Embedding;
 use super::rules::{FIELDS, Rules};
-use super::text::{self, Stems};
+use super::text::{self, CachedStemmer};
 
 /// The searchable text of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,10 +30,11 @@ pub struct Document {
     pub use_case: String,
     /// Example requests.
     pub examples: String,
-    /// The ids of the entry tools, one of which must be called before this tool: the tools that return the entity of a
-    /// method, or the facade of an inner tool. A search returns the entry tools instead of this tool.
+    /// The ids of the entry tools: this tool can be called only after one of them. The entry tools of a method are the tools
+    /// that return its entity; the entry tool of a tool behind a facade is the facade. A search returns an entry tool instead
+    /// of this tool. The list is empty for a tool that can be called directly.
     pub entry_tools: Vec<String>,
-    /// Health, quality and use.
+    /// The ranking signals of the tool.
     pub signals: RankingSignals,
 }
 
@@ -56,7 +57,7 @@ impl Document {
         let category = tool.category.clone().unwrap_or_default();
         Self {
             category,
-            ..document.with_parameters(parameters(&tool.input_schema))
+            ..document.with_parameters(parameter_text(&tool.input_schema))
         }
     }
 
@@ -69,13 +70,13 @@ impl Document {
 
     /// Sets the ids of the entry tools of this tool; see [`Document::entry_tools`].
     #[must_use]
-    pub fn behind<T: Into<String>>(mut self, entry_tools: impl IntoIterator<Item = T>) -> Self {
+    pub fn with_entry_tools<T: Into<String>>(mut self, entry_tools: impl IntoIterator<Item = T>) -> Self {
         self.entry_tools = entry_tools.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Returns the texts in the order of [`Rules::fields`].
-    fn fields(&self) -> [&str; FIELDS] {
+    /// Returns the texts of the fields, in the order of [`Rules::fields`].
+    fn field_texts(&self) -> [&str; FIELDS] {
         [
             &self.name,
             &self.parameters,
@@ -107,15 +108,15 @@ impl Terms {
         &self.0
     }
 
-    /// Extracts the words of each field, up to the field's limit.
-    pub(super) fn of(document: &Document, stems: &mut Stems) -> Self {
+    /// Extracts the words of each field, up to the field's maximum number of words.
+    pub(super) fn of(document: &Document, stemmer: &mut CachedStemmer) -> Self {
         let rules = Rules::get();
         let mut text = String::new();
-        for (field, field_text) in document.fields().into_iter().enumerate() {
+        for (field, field_text) in document.field_texts().into_iter().enumerate() {
             if field > 0 {
                 text.push('\n');
             }
-            for (index, token) in text::tokens(field_text, stems, rules.fields[field].words_max)
+            for (index, token) in text::tokens(field_text, stemmer, rules.fields[field].words_max)
                 .iter()
                 .enumerate()
             {
@@ -128,14 +129,15 @@ impl Terms {
         Self(text)
     }
 
-    /// Returns the words of each field.
+    /// Returns the index and the words of each field.
     pub(super) fn fields(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = &str>)> {
         let lines = self.0.split('\n').take(FIELDS).enumerate();
         lines.map(|(field, words)| (field, words.split(' ').filter(|word| !word.is_empty())))
     }
 }
 
-/// A tool whose words have been extracted, and whose embedding has been computed.
+/// A tool as the catalog stores it: its words have been extracted and, if there is an embedding model, its embedding has been
+/// computed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexedTool {
@@ -147,14 +149,14 @@ pub struct IndexedTool {
     pub terms: Terms,
     /// Its embedding, for a search by meaning.
     pub embedding: Option<Embedding>,
-    /// The ids of the tools that lead to it; see [`Document::entry_tools`].
+    /// The ids of its entry tools; see [`Document::entry_tools`].
     pub entry_tools: Arc<[String]>,
-    /// Health, quality and use.
+    /// The ranking signals of the tool.
     pub signals: RankingSignals,
 }
 
 impl IndexedTool {
-    /// Creates an entry without an embedding and ranking signals.
+    /// Creates a tool without an embedding, entry tools and ranking signals.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
         Self {
@@ -169,7 +171,7 @@ impl IndexedTool {
 /// Extracts the stemmed words of many tools, with a shared cache of stems.
 #[derive(Clone, Debug, Default)]
 pub struct TermExtractor {
-    stems: Stems,
+    stemmer: CachedStemmer,
 }
 
 impl TermExtractor {
@@ -181,25 +183,25 @@ impl TermExtractor {
 
     /// Extracts the stemmed words of a tool.
     pub fn extract(&mut self, document: &Document) -> Terms {
-        Terms::of(document, &mut self.stems)
+        Terms::of(document, &mut self.stemmer)
     }
 }
 
-/// Collects the names and descriptions of the parameters, nested fields included.
-fn parameters(schema: &Value) -> String {
+/// Collects the names and descriptions of the parameters, and of the fields of nested objects up to a depth.
+fn parameter_text(schema: &Value) -> String {
     const DEPTH_MAX: usize = 3;
-    fn walk(schema: &Value, depth: usize, text: &mut String) {
+    fn collect(schema: &Value, depth: usize, text: &mut String) {
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             text.push_str(name);
             text.push(' ');
             text.push_str(field["description"].as_str().unwrap_or_default());
             text.push('\n');
             if depth < DEPTH_MAX {
-                walk(field, depth + 1, text);
+                collect(field, depth + 1, text);
             }
         }
     }
     let mut text = String::new();
-    walk(schema, 0, &mut text);
+    collect(schema, 0, &mut text);
     text
 }

@@ -5,17 +5,18 @@ use std::fmt;
 /// The weight of the use case in the embedding of a tool, relative to the name and the description.
 const USE_CASE_WEIGHT: f32 = 0.5;
 
-/// The greatest absolute value of a component, and the maximum number of components: sums of their products fit into 32 bits.
+/// The greatest absolute value of a stored component, and the maximum number of components: with both, the sum of the products
+/// of two embeddings' components fits into 32 bits.
 const COMPONENT_MAX: f32 = 1_000.0;
 const COMPONENTS_MAX: usize = 2_048;
 
 /// A model that converts texts to vectors. Texts with a similar meaning have vectors with a similar direction.
 ///
-/// The search was tuned for static word vectors, such as those of [`WordVectors`](crate::WordVectors). A call blocks the thread, and
-/// every search makes one.
+/// The search was tuned for static word vectors, such as those of [`WordVectors`](crate::WordVectors). A call blocks the thread
+/// of the search, which makes one or two calls for each catalog.
 pub trait EmbeddingModel: Send + Sync {
-    /// Returns the vector of a text, or `None` if the model knows no word of it. All vectors of a model have the same length, which is
-    /// at most 2,048.
+    /// Returns the vector of a text, or `None` if the model knows no word of it. All vectors of a model must have the same
+    /// length, which must not exceed 2,048.
     fn embed(&self, text: &str) -> Option<Vec<f32>>;
 }
 
@@ -25,7 +26,7 @@ impl fmt::Debug for dyn EmbeddingModel {
     }
 }
 
-/// A unit vector with components of 16 bits: processors multiply and add them in pairs, with sums of 32 bits.
+/// A unit vector. Its components are rounded to 16 bits, because processors multiply such numbers fast.
 #[derive(Clone, PartialEq)]
 pub struct Embedding {
     components: Box<[i16]>,
@@ -34,13 +35,14 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Computes the embedding of a tool from its name, its description and the situation in which to use it.
+    /// Computes the embedding of a tool from its name, its description and the situation in which to use it. `None` if the
+    /// model knows no word of them.
     #[must_use]
     pub fn of_tool(model: &dyn EmbeddingModel, name: &str, description: &str, use_case: &str) -> Option<Self> {
         Self::of_weighted(model, [(name, 1.0), (description, 1.0), (use_case, USE_CASE_WEIGHT)])
     }
 
-    /// Computes the normalised weighted sum of the unit vectors of texts.
+    /// Computes the normalised weighted sum of the unit vectors of texts. `None` if the model knows no word of them.
     pub(super) fn of_weighted<'t>(
         model: &dyn EmbeddingModel,
         texts: impl IntoIterator<Item = (&'t str, f32)>,
@@ -59,7 +61,7 @@ impl Embedding {
         Self::quantised(&sum)
     }
 
-    /// Normalises a vector and rounds its components. `None` for a vector without a direction.
+    /// Normalises a vector and rounds its components. `None` for a vector without a direction or with too many components.
     fn quantised(vector: &[f32]) -> Option<Self> {
         let greatest = vector
             .iter()
@@ -96,7 +98,7 @@ pub(super) struct EmbeddingTable {
     components: Vec<i16>,
     /// The factor of each embedding; 0 for a tool without an embedding.
     scales: Vec<f32>,
-    /// The number of components of each embedding, which the first one determines.
+    /// The number of components of each embedding, which the first stored embedding determines.
     width: usize,
 }
 
@@ -118,7 +120,8 @@ impl EmbeddingTable {
         }
     }
 
-    /// Returns the cosine of the angle between an embedding and that of each tool, by slot.
+    /// Returns the cosine of the angle between an embedding and that of each tool, by slot; 0 for a tool without an embedding.
+    /// The list is empty if the embedding has another number of components than those of the tools.
     pub(super) fn similarities(&self, query: &Embedding) -> Vec<f32> {
         if query.components.len() != self.width {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Fusing the scores of words with the similarity in meaning.
+//! Adding the similarity in meaning to the scores of words.
 
 use super::accumulator::Accumulator;
 use super::embedding::Embedding;
@@ -7,12 +7,16 @@ use super::query::Query;
 use super::rules::Rules;
 use super::union::CatalogUnion;
 
-/// Adds the similarity of each tool's meaning with that of the query to the scores of its words. Returns whether any of the
-/// catalogs has an embedding model that knows a word of the query.
+/// Adds the similarity in meaning between each tool and the query to the tool's score. Returns whether any tool is similar:
+/// without an embedding model that knows a word of the query, none is.
 ///
-/// Score and similarity are each relative to their greatest value over all catalogs, because their scales are not
-/// comparable.
-pub(super) fn fuse(catalogs: &CatalogUnion<'_>, query: &Query, accumulators: &mut [Vec<Accumulator>]) -> bool {
+/// Scores of words and similarities are divided by their greatest value over all catalogs before they are added, because their
+/// scales are not comparable.
+pub(super) fn add_similarities(
+    catalogs: &CatalogUnion<'_>,
+    query: &Query,
+    accumulators: &mut [Vec<Accumulator>],
+) -> bool {
     let similarities: Vec<_> = catalogs.iter().map(|catalog| catalog.similarities(query)).collect();
     let similarity_max = similarities.iter().flatten().copied().fold(0.0, f32::max);
     if similarity_max <= 0.0 {
@@ -20,7 +24,7 @@ pub(super) fn fuse(catalogs: &CatalogUnion<'_>, query: &Query, accumulators: &mu
     }
     let all = accumulators.iter().flatten();
     let word_score_max = all.map(|accumulator| accumulator.word_score).fold(0.0, f32::max);
-    // Without a word in common, the scale of the scores is arbitrary.
+    // If no tool has a word of the query, any scale will do.
     let scale = if word_score_max > 0.0 { word_score_max } else { 1.0 };
     let weight = catalogs.rules().similarity_weight * scale / similarity_max;
     for (accumulators, similarities) in accumulators.iter_mut().zip(&similarities) {
@@ -33,7 +37,8 @@ pub(super) fn fuse(catalogs: &CatalogUnion<'_>, query: &Query, accumulators: &mu
 }
 
 impl Catalog {
-    /// Returns the similarity of each tool with a query, by slot; an empty list without an embedding model.
+    /// Returns the similarity of each tool with a query, by slot. The list is empty if there is no embedding model, or if it
+    /// knows no word of the query.
     fn similarities(&self, query: &Query) -> Vec<f32> {
         let texts = [(query.intent.as_str(), 1.0), (&query.task, Rules::get().task_weight)];
         let model = self.embedding_model();

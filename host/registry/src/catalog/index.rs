@@ -5,41 +5,48 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::boost::{HealthBoost, RankingSignals, use_factor};
+use super::boost::{HealthSignal, RankingSignals, use_factor};
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
 use super::rules::{FIELDS, NAME, Rules};
-use super::text::{self, Stems};
+use super::text::{self, CachedStemmer};
 use super::totals::Totals;
 
 /// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
+///
+/// Each tool has a slot and each word a term: numbers that index the lists of the catalog. The slot of a removed tool is used
+/// again.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    stems: Stems,
+    stemmer: CachedStemmer,
+    /// The terms of words.
     terms: HashMap<Box<str>, u32>,
+    /// By term.
     postings: Vec<Postings>,
-    slots: Vec<Option<Slot>>,
-    /// The data of each slot that scoring reads, in contiguous memory.
+    /// The tools by slot; `None` for a free slot.
+    slots: Vec<Option<CatalogTool>>,
+    /// The data that scoring reads, by slot, in contiguous memory.
     scoring: Vec<Scoring>,
     model: Option<Arc<dyn EmbeddingModel>>,
     /// By slot.
     embeddings: EmbeddingTable,
-    free: Vec<u32>,
-    by_source: HashMap<Box<str>, Vec<u32>>,
-    by_id: HashMap<Box<str>, u32>,
-    /// Slots by the canonical form of the tool's name.
-    by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The words in names, forwards and reversed, with their terms. Finds words by prefix and suffix.
+    free_slots: Vec<u32>,
+    slots_by_source: HashMap<Box<str>, Vec<u32>>,
+    slots_by_id: HashMap<Box<str>, u32>,
+    /// By the canonical form of the tool's name.
+    slots_by_name: HashMap<Box<str>, Vec<u32>>,
+    /// The words in names, forwards and reversed, with their terms: to find words by prefix and by suffix.
     name_words: BTreeMap<Box<str>, u32>,
     name_words_reversed: BTreeMap<Box<str>, u32>,
-    /// The tools that have entry tools.
-    inner: BTreeSet<u32>,
+    /// The slots of the tools that have entry tools.
+    inner_slots: BTreeSet<u32>,
     totals: Totals,
 }
 
-/// The tools that contain a word, by slot.
+/// The tools that contain a word.
 #[derive(Clone, Debug, Default)]
 struct Postings {
+    /// Sorted by slot.
     tools: Vec<Posting>,
     /// Whether the word ever occurred in a name.
     is_name_word: bool,
@@ -55,12 +62,12 @@ pub(super) struct Posting {
 
 /// A tool in the index.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct CatalogTool {
     pub(super) id: Box<str>,
     pub(super) name: Box<str>,
-    /// The ids of the tools that lead to it; empty for a tool that can be called directly.
+    /// The ids of its entry tools; empty for a tool that can be called directly.
     pub(super) entry_tools: Box<[Box<str>]>,
-    canonical: Box<str>,
+    canonical_name: Box<str>,
     terms: Vec<u32>,
 }
 
@@ -69,15 +76,15 @@ pub(super) struct Slot {
 pub(super) struct Scoring {
     /// The number of words in each field.
     pub(super) lengths: [u8; FIELDS],
-    /// Whether it has entry tools, through which it is found.
+    /// Whether it has entry tools: it is then found through them only.
     pub(super) is_inner: bool,
-    /// The health and the number of uses, which may change during a search.
+    /// The health, as a number. It may change during a search, and so may the uses.
     health: AtomicU8,
     uses: AtomicU64,
-    /// The factor for the uses, as bits.
+    /// The factor for the uses, as the bits of an `f32`.
     use_factor: AtomicU32,
-    /// The product of the ranking signals that do not change.
-    declared_factor: f32,
+    /// The product of the ranking signals that do not change during a search.
+    static_factor: f32,
 }
 
 impl Catalog {
@@ -87,8 +94,8 @@ impl Catalog {
         Self::default()
     }
 
-    /// Sets the model with which tools that are added from now on, and queries, are embedded: the search then also finds tools by
-    /// their meaning.
+    /// Sets the model that computes the embeddings of queries, and of tools that are added from now on. The search then also
+    /// finds tools by their meaning.
     #[must_use]
     pub fn with_embedding_model(mut self, model: Arc<dyn EmbeddingModel>) -> Self {
         self.model = Some(model);
@@ -105,7 +112,7 @@ impl Catalog {
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
         let mut indexed = Vec::new();
         for document in documents {
-            let terms = Terms::of(&document, &mut self.stems);
+            let terms = Terms::of(&document, &mut self.stemmer);
             let embed = |model| Embedding::of_tool(model, &document.name, &document.description, &document.use_case);
             indexed.push(IndexedTool {
                 embedding: self.model.as_deref().and_then(embed),
@@ -119,18 +126,18 @@ impl Catalog {
         self.put_indexed(source, &indexed);
     }
 
-    /// Replaces the tools of a file with tools whose words and embeddings have been computed.
+    /// Replaces the tools of a file with tools whose words have been extracted and whose embeddings have been computed.
     pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i IndexedTool>) {
         self.remove(source);
         let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
         if !slots.is_empty() {
-            self.by_source.insert(source.into(), slots);
+            self.slots_by_source.insert(source.into(), slots);
         }
     }
 
     /// Removes the tools of a file. Returns their number.
     pub fn remove(&mut self, source: &str) -> usize {
-        let slots = self.by_source.remove(source).unwrap_or_default();
+        let slots = self.slots_by_source.remove(source).unwrap_or_default();
         for slot in &slots {
             self.remove_slot(*slot);
         }
@@ -139,26 +146,29 @@ impl Catalog {
 
     /// Sets the ranking signals of a tool. Returns `false` if there is no such tool.
     pub fn set_signals(&mut self, id: &str, signals: RankingSignals) -> bool {
-        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get_mut(*at as usize));
+        let slot = self.slots_by_id.get(id);
+        let scoring = slot.and_then(|slot| self.scoring.get_mut(*slot as usize));
         scoring.map(|scoring| scoring.set_signals(&signals)).is_some()
     }
 
-    /// Sets the health of a tool, also during a search. Returns `false` if there is no such tool.
-    pub fn set_health(&self, id: &str, health: HealthBoost) -> bool {
-        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
+    /// Sets the health of a tool, also while a search runs. Returns `false` if there is no such tool.
+    pub fn set_health(&self, id: &str, health: HealthSignal) -> bool {
+        let slot = self.slots_by_id.get(id);
+        let scoring = slot.and_then(|slot| self.scoring.get(*slot as usize));
         scoring.map(|scoring| scoring.set_health(health)).is_some()
     }
 
-    /// Counts a use of a tool, also during a search. Returns `false` if there is no such tool.
+    /// Counts a use of a tool, also while a search runs. Returns `false` if there is no such tool.
     pub fn add_use(&self, id: &str) -> bool {
-        let scoring = self.by_id.get(id).and_then(|at| self.scoring.get(*at as usize));
+        let slot = self.slots_by_id.get(id);
+        let scoring = slot.and_then(|slot| self.scoring.get(*slot as usize));
         scoring.map(Scoring::add_use).is_some()
     }
 
     /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free_slots.len()
     }
 
     /// Returns whether there are no tools.
@@ -167,8 +177,9 @@ impl Catalog {
         self.len() == 0
     }
 
+    /// Inserts a tool and returns its slot.
     fn insert(&mut self, tool: &IndexedTool) -> u32 {
-        let at = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.scoring.push(Scoring::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
@@ -188,28 +199,28 @@ impl Catalog {
         terms.sort_unstable();
         for occurrences in terms.chunk_by(|a, b| a.0 == b.0) {
             let mut posting = Posting {
-                slot: at,
+                slot,
                 counts: [0; FIELDS],
             };
             for (_, field) in occurrences {
                 let count = &mut posting.counts[*field];
                 *count = count.saturating_add(1).min(Rules::get().repeats_max);
             }
-            let list = &mut self.postings[occurrences[0].0 as usize].tools;
-            let position = match list.last() {
-                Some(last) if last.slot > at => list.partition_point(|other| other.slot < at),
-                _ => list.len(),
+            let postings = &mut self.postings[occurrences[0].0 as usize].tools;
+            let position = match postings.last() {
+                Some(last) if last.slot > slot => postings.partition_point(|other| other.slot < slot),
+                _ => postings.len(),
             };
-            list.insert(position, posting);
+            postings.insert(position, posting);
         }
         terms.dedup_by_key(|(term, _)| *term);
-        self.totals.count(&lengths, u64::wrapping_add);
-        let canonical: Box<str> = text::canonical_name(&tool.name).into();
-        self.by_name.entry(canonical.clone()).or_default().push(at);
-        self.by_id.insert(tool.id.as_str().into(), at);
+        self.totals.add_tool(&lengths);
+        let canonical_name: Box<str> = text::canonical_name(&tool.name).into();
+        self.slots_by_name.entry(canonical_name.clone()).or_default().push(slot);
+        self.slots_by_id.insert(tool.id.as_str().into(), slot);
         let is_inner = !tool.entry_tools.is_empty();
         if is_inner {
-            self.inner.insert(at);
+            self.inner_slots.insert(slot);
         }
         let mut scoring = Scoring {
             lengths,
@@ -217,44 +228,47 @@ impl Catalog {
             ..Scoring::default()
         };
         scoring.set_signals(&tool.signals);
-        self.scoring[at as usize] = scoring;
-        self.embeddings.set(at as usize, tool.embedding.as_ref());
-        self.slots[at as usize] = Some(Slot {
+        self.scoring[slot as usize] = scoring;
+        self.embeddings.set(slot as usize, tool.embedding.as_ref());
+        self.slots[slot as usize] = Some(CatalogTool {
             id: tool.id.as_str().into(),
             name: tool.name.as_str().into(),
             entry_tools: tool.entry_tools.iter().map(|id| id.as_str().into()).collect(),
-            canonical,
+            canonical_name,
             terms: terms.into_iter().map(|(term, _)| term).collect(),
         });
-        at
+        slot
     }
 
-    fn remove_slot(&mut self, at: u32) {
-        let Some(slot) = self.slots.get_mut(at as usize).and_then(Option::take) else {
+    /// Removes the tool of a slot, which is then free.
+    fn remove_slot(&mut self, slot: u32) {
+        let Some(tool) = self.slots.get_mut(slot as usize).and_then(Option::take) else {
             return;
         };
-        for term in &slot.terms {
-            let list = &mut self.postings[*term as usize].tools;
-            if let Ok(position) = list.binary_search_by_key(&at, |posting| posting.slot) {
-                list.remove(position);
+        for term in &tool.terms {
+            let postings = &mut self.postings[*term as usize].tools;
+            if let Ok(position) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
+                postings.remove(position);
             }
         }
-        let lengths = self.scoring[at as usize].lengths;
-        self.totals.count(&lengths, u64::wrapping_sub);
-        self.embeddings.set(at as usize, None);
-        self.inner.remove(&at);
-        if self.by_id.get(&slot.id) == Some(&at) {
-            self.by_id.remove(&slot.id);
+        let lengths = self.scoring[slot as usize].lengths;
+        self.totals.remove_tool(&lengths);
+        self.embeddings.set(slot as usize, None);
+        self.inner_slots.remove(&slot);
+        // Another file may have a tool with the same id.
+        if self.slots_by_id.get(&tool.id) == Some(&slot) {
+            self.slots_by_id.remove(&tool.id);
         }
-        if let Some(named) = self.by_name.get_mut(&slot.canonical) {
-            named.retain(|other| *other != at);
-            if named.is_empty() {
-                self.by_name.remove(&slot.canonical);
+        if let Some(slots) = self.slots_by_name.get_mut(&tool.canonical_name) {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.slots_by_name.remove(&tool.canonical_name);
             }
         }
-        self.free.push(at);
+        self.free_slots.push(slot);
     }
 
+    /// Returns the term of a stem. A new stem gets the next term.
     fn term(&mut self, stem: &str) -> u32 {
         if let Some(term) = self.terms.get(stem) {
             return *term;
@@ -265,6 +279,7 @@ impl Catalog {
         term
     }
 
+    /// Records that a word occurs in a name.
     fn add_name_word(&mut self, term: u32, stem: &str) {
         let postings = &mut self.postings[term as usize];
         if !std::mem::replace(&mut postings.is_name_word, true) {
@@ -273,7 +288,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the tools that have a word, by slot.
+    /// Returns the tools that have a word, sorted by slot.
     pub(super) fn postings(&self, stem: &str) -> &[Posting] {
         let postings = self.terms.get(stem).and_then(|term| self.postings.get(*term as usize));
         postings.map_or(&[], |postings| postings.tools.as_slice())
@@ -289,47 +304,53 @@ impl Catalog {
 
     /// Returns the slots of the tools that have entry tools.
     pub(super) fn inner_slots(&self) -> impl Iterator<Item = u32> {
-        self.inner.iter().copied()
+        self.inner_slots.iter().copied()
     }
 
-    pub(super) fn slot(&self, at: u32) -> Option<&Slot> {
-        self.slots.get(at as usize)?.as_ref()
+    /// Returns the tool of a slot, or `None` for a free slot.
+    pub(super) fn tool(&self, slot: u32) -> Option<&CatalogTool> {
+        self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Returns the scoring data, by slot. Free slots do not occur in postings.
+    /// Returns the scoring data, by slot. A free slot has the data of its last tool, but does not occur in postings.
     pub(super) fn scoring(&self) -> &[Scoring] {
         &self.scoring
     }
 
-    /// Finds tools by the canonical form of their name.
-    pub(super) fn named(&self, canonical: &str) -> &[u32] {
-        self.by_name.get(canonical).map_or(&[], Vec::as_slice)
+    /// Returns the slots of the tools whose name has this canonical form.
+    pub(super) fn slots_with_name(&self, canonical_name: &str) -> &[u32] {
+        self.slots_by_name.get(canonical_name).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds a tool by its id.
-    pub(super) fn with_id(&self, id: &str) -> Option<u32> {
-        self.by_id.get(id).copied()
+    /// Returns the slot of the tool with this id.
+    pub(super) fn slot_with_id(&self, id: &str) -> Option<u32> {
+        self.slots_by_id.get(id).copied()
     }
 
     /// Returns the longer words in names that begin with a word, sorted.
     pub(super) fn name_words_beginning_with(&self, part: &str) -> impl Iterator<Item = &str> {
-        self.longer(&self.name_words, part.into())
+        self.words_longer_than(part.into(), &self.name_words)
     }
 
-    /// Returns the longer words in names that end with a word: reversed, and sorted in this form.
+    /// Returns the longer words in names that end with a word. Each is reversed, and they are sorted in this form.
     pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
-        self.longer(&self.name_words_reversed, reversed(part))
+        self.words_longer_than(reversed(part), &self.name_words_reversed)
     }
 
-    fn longer<'a>(&'a self, words: &'a BTreeMap<Box<str>, u32>, part: Box<str>) -> impl Iterator<Item = &'a str> {
+    /// Returns the words of `words` that have `prefix` and more letters. Words that no tool has any more are omitted.
+    fn words_longer_than<'a>(
+        &'a self,
+        prefix: Box<str>,
+        words: &'a BTreeMap<Box<str>, u32>,
+    ) -> impl Iterator<Item = &'a str> {
         let is_used = |term: u32| {
             self.postings
                 .get(term as usize)
                 .is_some_and(|postings| !postings.tools.is_empty())
         };
         words
-            .range::<str, _>((Bound::Excluded(&*part), Bound::Unbounded))
-            .take_while(move |(word, _)| word.starts_with(&*part))
+            .range::<str, _>((Bound::Excluded(&*prefix), Bound::Unbounded))
+            .take_while(move |(word, _)| word.starts_with(&*prefix))
             .filter(move |(_, term)| is_used(**term))
             .map(|(word, _)| &**word)
     }
@@ -340,7 +361,7 @@ impl Scoring {
         self.set_health(signals.health);
         self.uses = AtomicU64::new(signals.uses);
         self.use_factor = AtomicU32::new(use_factor(signals.uses).to_bits());
-        self.declared_factor = signals.declared_factor();
+        self.static_factor = signals.static_factor();
     }
 
     fn add_use(&self) {
@@ -348,30 +369,30 @@ impl Scoring {
         self.use_factor.store(use_factor(uses).to_bits(), Ordering::Relaxed);
     }
 
-    fn set_health(&self, health: HealthBoost) {
+    fn set_health(&self, health: HealthSignal) {
         let code = match health {
-            HealthBoost::Unknown => 0,
-            HealthBoost::Healthy => 1,
-            HealthBoost::Broken => 2,
+            HealthSignal::Unknown => 0,
+            HealthSignal::Healthy => 1,
+            HealthSignal::Broken => 2,
         };
         self.health.store(code, Ordering::Relaxed);
     }
 
-    fn health(&self) -> HealthBoost {
+    fn health(&self) -> HealthSignal {
         match self.health.load(Ordering::Relaxed) {
-            1 => HealthBoost::Healthy,
-            2 => HealthBoost::Broken,
-            _ => HealthBoost::Unknown,
+            1 => HealthSignal::Healthy,
+            2 => HealthSignal::Broken,
+            _ => HealthSignal::Unknown,
         }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.health() == HealthBoost::Broken
+        self.health() == HealthSignal::Broken
     }
 
     /// Returns the product of all ranking signals.
     pub(super) fn factor(&self) -> f32 {
-        self.declared_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
+        self.static_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
     }
 }
 
@@ -383,7 +404,7 @@ impl Clone for Scoring {
             health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
             uses: AtomicU64::new(self.uses.load(Ordering::Relaxed)),
             use_factor: AtomicU32::new(self.use_factor.load(Ordering::Relaxed)),
-            declared_factor: self.declared_factor,
+            static_factor: self.static_factor,
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Search over tools: fielded BM25 (BM25F) with an inverted index in memory, fused with embeddings if there is a model for them.
+//! Search over tools: fielded BM25 (BM25F) with an inverted index in memory, fused with embeddings if there is a model for
+//! them.
 //!
-//! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. Health, quality
-//! and use of a tool multiply its score, so that a tool which does not match stays at zero. The index is updated per
-//! component file.
+//! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. The ranking
+//! signals of a tool, such as its health, multiply its score, so that a tool which does not match stays at zero. The index is
+//! updated per component file.
 
 mod accumulator;
 mod boost;
@@ -22,7 +23,7 @@ mod union;
 #[cfg(test)]
 mod tests;
 
-pub use boost::{HealthBoost, RankingSignals};
+pub use boost::{HealthSignal, RankingSignals};
 pub use document::{Document, IndexedTool, TermExtractor, Terms};
 pub use embedding::{Embedding, EmbeddingModel};
 pub use index::Catalog;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::text::{self, Stems};
+use super::text::{self, CachedStemmer};
 
 /// Maximum number of words of [`Query::words`].
 const WORDS_MAX: usize = 512;
@@ -14,11 +14,11 @@ pub const HITS_DEFAULT: usize = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cutoff {
-    /// Omits hits that score far below the best one or match too few words of the query.
+    /// Omits hits that score far below the best one, match too few words of the query, or match only its filler words.
     #[default]
     Relative,
-    /// Omits hits as [`Cutoff::Relative`] does, and hits that cover too little of the query. For a message that may not
-    /// need any tool.
+    /// Omits hits as [`Cutoff::Relative`] does but with higher minimums, and hits with a low confidence. For a message that may
+    /// not need any tool.
     Confident,
     /// Returns all hits, for example for pagination.
     None,
@@ -41,7 +41,8 @@ pub struct Query {
     pub intent: String,
     /// The task for which the capability is wanted, or an empty text. Its words weigh less than those of the intent.
     pub task: String,
-    /// Earlier messages of the user. They break ties, but match no tools by themselves.
+    /// Earlier messages of the user, oldest first. Words of the latest ones improve the rank of tools that match the intent or
+    /// the task, but match no tools by themselves.
     pub recent: Vec<String>,
     /// The maximum number of hits.
     pub hits_max: usize,
@@ -88,12 +89,12 @@ impl Query {
         self
     }
 
-    /// Returns the stems of the intent and the task, sorted. Queries with the same words search for the same. A query without
-    /// words returns its text.
+    /// Returns the distinct stems of the intent and the task, sorted: equal texts mean queries with the same words. If a query
+    /// consists of stop words only, its text is returned instead.
     #[must_use]
     pub fn words(&self) -> String {
         let text = format!("{} {}", self.intent, self.task);
-        let tokens = text::tokens(&text, &mut Stems::default(), WORDS_MAX);
+        let tokens = text::tokens(&text, &mut CachedStemmer::default(), WORDS_MAX);
         let stems: BTreeSet<_> = tokens.iter().map(|token| &*token.stem).collect();
         if stems.is_empty() {
             return text.trim().to_lowercase();

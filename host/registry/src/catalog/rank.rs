@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use super::accumulator::Accumulator;
-use super::fuse;
-use super::index::{Catalog, Posting, Slot};
+use super::fuse::add_similarities;
+use super::index::{Catalog, CatalogTool, Posting};
 use super::query::{Cutoff, Query};
 use super::rules::{FIELDS, NAME, Rules};
 use super::terms::QueryTerms;
@@ -15,11 +15,11 @@ use super::union::CatalogUnion;
 /// Maximum number of words of a query that are compared with names.
 const NAME_WORDS_MAX: usize = 256;
 
-/// The longest text that is compared with names, in bytes.
+/// The longest text that is compared with names as a whole, in bytes.
 const NAME_TEXT_BYTES_MAX: usize = 128;
 
-/// If the best hit covers at least this many words of the intent, the others must cover half as many. The best hit is the
-/// reference because no tool covers all words of a long message.
+/// If a hit covers at least this many words of the intent and the task, all hits must cover half as many as the hit that covers
+/// the most. The number of words in the query would be no reference, because no tool covers all words of a long message.
 const COVERAGE_WORDS_MIN: f32 = 4.0;
 
 /// A search result.
@@ -32,16 +32,16 @@ pub struct Hit {
     pub name: String,
     /// The score, which is comparable only within one search.
     pub score: f32,
-    /// How much of the query the tool covers, from 0 to about 1. It is comparable between searches.
+    /// How much of the query the tool covers by its words, from 0 to about 1. It is comparable between searches.
     pub confidence: f32,
-    /// Whether the query contains the tool's name or id.
+    /// Whether the query contains the name or the id of the tool, or of the inner tool to which it leads.
     pub is_exact: bool,
-    /// The inner tool that fits the query better: a method of the entity that the tool returns, or an inner tool of a
-    /// facade.
+    /// The tool that fits the query better but can be called only after this one: a method of the entity that this tool
+    /// returns, or a tool behind this facade.
     pub leads_to: Option<InnerTool>,
 }
 
-/// A tool that can be called only after a call of an entry tool: a method of an entity, or an inner tool of a facade.
+/// A tool that can be called only after a call of an entry tool: a method of an entity, or a tool behind a facade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InnerTool {
@@ -53,9 +53,9 @@ pub struct InnerTool {
 
 /// A candidate for a hit. A better candidate compares as greater.
 #[derive(Clone, Copy, Debug)]
-struct RankedTool<'a> {
-    slot: &'a Slot,
-    inner: Option<&'a Slot>,
+struct Candidate<'a> {
+    tool: &'a CatalogTool,
+    inner: Option<&'a CatalogTool>,
     score: f32,
     confidence: f32,
     is_exact: bool,
@@ -64,8 +64,9 @@ struct RankedTool<'a> {
     evidence: Accumulator,
 }
 
-impl RankedTool<'_> {
-    fn key(&self) -> (bool, bool) {
+impl Candidate<'_> {
+    /// Returns the properties that are compared before the scores.
+    fn class(&self) -> (bool, bool) {
         (self.is_exact, !self.is_broken)
     }
 
@@ -75,8 +76,8 @@ impl RankedTool<'_> {
 
     fn to_hit(self) -> Hit {
         Hit {
-            id: self.slot.id.to_string(),
-            name: self.slot.name.to_string(),
+            id: self.tool.id.to_string(),
+            name: self.tool.name.to_string(),
             score: self.score,
             confidence: self.confidence,
             is_exact: self.is_exact,
@@ -88,125 +89,127 @@ impl RankedTool<'_> {
     }
 }
 
-impl Ord for RankedTool<'_> {
+impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self
-            .key()
-            .cmp(&other.key())
+            .class()
+            .cmp(&other.class())
             .then_with(|| self.score.total_cmp(&other.score));
         // The names are compared in reverse, because the alphabetically first name ranks higher.
-        by_score.then_with(|| (&other.slot.name, &other.slot.id).cmp(&(&self.slot.name, &self.slot.id)))
+        by_score.then_with(|| (&other.tool.name, &other.tool.id).cmp(&(&self.tool.name, &self.tool.id)))
     }
 }
 
-impl PartialOrd for RankedTool<'_> {
+impl PartialOrd for Candidate<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for RankedTool<'_> {
+impl PartialEq for Candidate<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for RankedTool<'_> {}
+impl Eq for Candidate<'_> {}
 
-/// The best tool behind an entry tool.
+/// The tool behind an entry tool that matches the query best.
 #[derive(Clone, Copy, Debug)]
 struct InnerMatch {
-    inner: u32,
+    slot: u32,
     accumulator: Accumulator,
     is_exact: bool,
 }
 
-/// The candidates of a search with a limited number of hits.
+/// The best candidates of a search, as many as the search may have hits.
 struct TopCandidates<'a> {
     hits_max: usize,
-    hits: BTreeSet<RankedTool<'a>>,
-    /// The worst candidate, if the number of hits is reached.
+    candidates: BTreeSet<Candidate<'a>>,
+    /// The worst of them once their number is `hits_max`: whether it is exact, whether it is not broken, and its score.
     worst: Option<(bool, bool, f32)>,
 }
 
 impl<'a> TopCandidates<'a> {
-    /// Returns whether a candidate is certainly worse than all hits. Rejects most candidates before their names are compared.
+    /// Returns whether a candidate is worse than all of the best ones, whatever its name. This rejects most candidates before
+    /// their names are compared.
     fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
         self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
     }
 
-    fn offer(&mut self, candidate: RankedTool<'a>, may_use: &impl Fn(&str) -> bool) {
-        let is_full = self.hits.len() >= self.hits_max;
-        let is_worse = || self.hits.first().is_some_and(|worst| candidate <= *worst);
-        if is_full && is_worse() || !may_use(&candidate.slot.id) {
+    /// Adds a candidate if it is one of the best ones and may be used.
+    fn offer(&mut self, candidate: Candidate<'a>, may_use: &impl Fn(&str) -> bool) {
+        let is_full = self.candidates.len() >= self.hits_max;
+        let is_worse = || self.candidates.first().is_some_and(|worst| candidate <= *worst);
+        if is_full && is_worse() || !may_use(&candidate.tool.id) {
             return;
         }
         if is_full {
-            self.hits.pop_first();
+            self.candidates.pop_first();
         }
-        self.hits.insert(candidate);
-        if self.hits.len() >= self.hits_max {
-            let worst = self.hits.first();
-            self.worst = worst.map(|hit| (hit.is_exact, !hit.is_broken, hit.score));
+        self.candidates.insert(candidate);
+        if self.candidates.len() >= self.hits_max {
+            let worst = self.candidates.first();
+            self.worst = worst.map(|worst| (worst.is_exact, !worst.is_broken, worst.score));
         }
     }
 }
 
-/// Searches catalogs as one.
+/// Searches several catalogs as one.
 pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl Fn(&str) -> bool) -> Vec<Hit> {
     let terms = QueryTerms::of(query, catalogs);
-    let norms = norms(catalogs);
+    let occurrence_weights = occurrence_weights(catalogs);
     let mut best = TopCandidates {
         hits_max: query.hits_max,
-        hits: BTreeSet::new(),
+        candidates: BTreeSet::new(),
         worst: None,
     };
     let mut accumulators: Vec<_> = catalogs
         .iter()
-        .map(|catalog| catalog.accumulate(&terms, &norms))
+        .map(|catalog| catalog.accumulate(&terms, &occurrence_weights))
         .collect();
-    let has_meaning = fuse::fuse(catalogs, query, &mut accumulators);
+    let has_similarities = add_similarities(catalogs, query, &mut accumulators);
     for (catalog, accumulators) in catalogs.iter().zip(&accumulators) {
-        let exact = catalog.named_in(query);
-        catalog.offer(accumulators, &exact, &terms, may_use, &mut best);
+        let named_slots = catalog.slots_named_in(query);
+        catalog.offer(accumulators, &named_slots, &terms, may_use, &mut best);
     }
-    let ranked: Vec<_> = best.hits.into_iter().rev().collect();
-    let is_strong = strong_enough(&ranked, query.cutoff, &terms, has_meaning);
+    let ranked: Vec<_> = best.candidates.into_iter().rev().collect();
+    let passes_cutoff = cutoff_condition(&ranked, query.cutoff, &terms, has_similarities);
     ranked
         .iter()
-        .filter(|hit| hit.is_exact || is_strong(hit))
-        .map(|hit| hit.to_hit())
+        .filter(|candidate| candidate.is_exact || passes_cutoff(candidate))
+        .map(|candidate| candidate.to_hit())
         .collect()
 }
 
-/// Returns the condition of a cutoff for hits that the query does not name.
-fn strong_enough(
-    ranked: &[RankedTool<'_>],
+/// Returns the condition of a cutoff for candidates that the query does not name.
+fn cutoff_condition(
+    ranked: &[Candidate<'_>],
     cutoff: Cutoff,
     terms: &QueryTerms,
-    has_meaning: bool,
-) -> impl Fn(&RankedTool<'_>) -> bool + use<> {
+    has_similarities: bool,
+) -> impl Fn(&Candidate<'_>) -> bool + use<> {
     let rules = Rules::get();
-    let unnamed = || ranked.iter().filter(|hit| !hit.is_exact);
+    let unnamed = || ranked.iter().filter(|candidate| !candidate.is_exact);
     let share = match cutoff {
         Cutoff::None | Cutoff::Relative => rules.relative_min,
         Cutoff::Confident => rules.confident_relative_min,
     };
-    let share = if has_meaning {
+    let share = if has_similarities {
         share.words_and_meaning
     } else {
         share.words
     };
-    let score_min = unnamed().map(|hit| hit.score).fold(0.0, f32::max) * share;
-    let covered_max = unnamed().map(RankedTool::covered_count).fold(0.0, f32::max);
-    let content = terms.content;
-    move |hit| {
-        let is_similar = hit.evidence.is_similar();
-        let covers_enough = covered_max < COVERAGE_WORDS_MIN || hit.covered_count() * 2.0 >= covered_max;
-        let has_content = content == 0 || hit.evidence.covered & content != 0;
-        let is_relevant = hit.score >= score_min && (is_similar || covers_enough && has_content);
-        let is_confident = content != 0 && hit.confidence >= rules.confidence_min
-            || hit.evidence.similarity >= rules.confident_similarity_min;
+    let score_min = unnamed().map(|candidate| candidate.score).fold(0.0, f32::max) * share;
+    let covered_max = unnamed().map(Candidate::covered_count).fold(0.0, f32::max);
+    let content_bits = terms.content_bits;
+    move |candidate| {
+        let is_similar = candidate.evidence.is_similar();
+        let covers_enough = covered_max < COVERAGE_WORDS_MIN || candidate.covered_count() * 2.0 >= covered_max;
+        let covers_content = content_bits == 0 || candidate.evidence.covered & content_bits != 0;
+        let is_relevant = candidate.score >= score_min && (is_similar || covers_enough && covers_content);
+        let is_confident = content_bits != 0 && candidate.confidence >= rules.confidence_min
+            || candidate.evidence.similarity >= rules.confident_similarity_min;
         match cutoff {
             Cutoff::None => true,
             Cutoff::Relative => is_relevant,
@@ -222,17 +225,17 @@ impl Catalog {
         CatalogUnion::new([self]).search(query, may_use)
     }
 
-    /// Accumulates the scores of all terms, by slot.
-    fn accumulate(&self, terms: &QueryTerms, norms: &Norms) -> Vec<Accumulator> {
+    /// Adds up the scores of all words of a query, by slot.
+    fn accumulate(&self, terms: &QueryTerms, occurrence_weights: &OccurrenceWeights) -> Vec<Accumulator> {
         let rules = Rules::get();
         let scoring = self.scoring();
         let mut accumulators = vec![Accumulator::default(); scoring.len()];
         for term in &terms.terms {
             let gain = term.weight * (rules.k1 + 1.0);
             for posting in self.postings(&term.stem) {
-                let at = posting.slot as usize;
-                let frequency = posting.frequency(norms, &scoring[at].lengths);
-                let accumulator = &mut accumulators[at];
+                let slot = posting.slot as usize;
+                let frequency = posting.frequency(occurrence_weights, &scoring[slot].lengths);
+                let accumulator = &mut accumulators[slot];
                 accumulator.word_score += gain * frequency / (frequency + rules.k1);
                 accumulator.covered |= term.bit;
             }
@@ -243,30 +246,31 @@ impl Catalog {
         accumulators
     }
 
-    /// Finds the best usable tool behind each entry tool.
+    /// Finds the tool behind each entry tool that matches the query best and may be used. The keys are the slots of the entry
+    /// tools.
     fn inner_matches(
         &self,
         accumulators: &[Accumulator],
-        exact: &BTreeSet<u32>,
+        named_slots: &BTreeSet<u32>,
         may_use: &impl Fn(&str) -> bool,
     ) -> HashMap<u32, InnerMatch> {
         let mut inner_matches: HashMap<u32, InnerMatch> = HashMap::new();
-        for inner in self.inner_slots() {
-            let accumulator = accumulators[inner as usize];
-            let is_exact = exact.contains(&inner);
+        for slot in self.inner_slots() {
+            let accumulator = accumulators[slot as usize];
+            let is_exact = named_slots.contains(&slot);
             if !accumulator.is_match() && !is_exact {
                 continue;
             }
-            let Some(slot) = self.slot(inner).filter(|slot| may_use(&slot.id)) else {
+            let Some(tool) = self.tool(slot).filter(|tool| may_use(&tool.id)) else {
                 continue;
             };
             let inner_match = InnerMatch {
-                inner,
+                slot,
                 accumulator,
                 is_exact,
             };
-            for entry in slot.entry_tools.iter().filter_map(|id| self.with_id(id)) {
-                let best = inner_matches.entry(entry).or_insert(inner_match);
+            for entry_slot in tool.entry_tools.iter().filter_map(|id| self.slot_with_id(id)) {
+                let best = inner_matches.entry(entry_slot).or_insert(inner_match);
                 if (is_exact, accumulator.score) > (best.is_exact, best.accumulator.score) {
                     *best = inner_match;
                 }
@@ -275,27 +279,27 @@ impl Catalog {
         inner_matches
     }
 
-    /// Offers the tools that cover a word of the intent, have a similar meaning, or are named by the query.
+    /// Offers the tools that have a word of the intent or the task or a similar meaning, or that the query names.
     fn offer<'a>(
         &'a self,
         accumulators: &[Accumulator],
-        exact: &BTreeSet<u32>,
+        named_slots: &BTreeSet<u32>,
         terms: &QueryTerms,
         may_use: &impl Fn(&str) -> bool,
         best: &mut TopCandidates<'a>,
     ) {
         let rules = Rules::get();
-        let coverage_weight = rules.coverage_weight / count(terms.words).max(1.0);
+        let coverage_weight = rules.coverage_weight / count(terms.word_count).max(1.0);
         let confidence_max = (terms.information * (rules.k1 + 1.0)).max(f32::MIN_POSITIVE);
-        let inner_matches = self.inner_matches(accumulators, exact, may_use);
-        for (at, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
+        let inner_matches = self.inner_matches(accumulators, named_slots, may_use);
+        for (slot, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
             let inner_match = if inner_matches.is_empty() {
                 None
             } else {
-                inner_matches.get(&at)
+                inner_matches.get(&slot)
             };
-            let is_exact =
-                !exact.is_empty() && exact.contains(&at) || inner_match.is_some_and(|inner_match| inner_match.is_exact);
+            let is_exact = !named_slots.is_empty() && named_slots.contains(&slot)
+                || inner_match.is_some_and(|inner_match| inner_match.is_exact);
             let inner = inner_match
                 .map(|inner_match| inner_match.accumulator)
                 .unwrap_or_default();
@@ -309,12 +313,12 @@ impl Catalog {
             if best.rejects(is_exact, is_broken, score) {
                 continue;
             }
-            let Some(slot) = self.slot(at) else { continue };
-            let is_better = inner.score * rules.lead_weight > own.score;
-            let leading = inner_match.filter(|inner_match| is_better || inner_match.is_exact);
-            let candidate = RankedTool {
-                slot,
-                inner: leading.and_then(|inner_match| self.slot(inner_match.inner)),
+            let Some(tool) = self.tool(slot) else { continue };
+            let is_inner_better = inner.score * rules.lead_weight > own.score;
+            let shown_inner = inner_match.filter(|inner_match| is_inner_better || inner_match.is_exact);
+            let candidate = Candidate {
+                tool,
+                inner: shown_inner.and_then(|inner_match| self.tool(inner_match.slot)),
                 score,
                 confidence: evidence.word_score / confidence_max,
                 is_exact,
@@ -325,33 +329,34 @@ impl Catalog {
         }
     }
 
-    /// Finds the tools that a query names: by id, by the complete text, or by a word in the notation of a name.
-    fn named_in(&self, query: &Query) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
+    /// Returns the slots of the tools that a query names: its complete text or one of its words is the id or the name of the
+    /// tool.
+    fn slots_named_in(&self, query: &Query) -> BTreeSet<u32> {
+        let mut slots = BTreeSet::new();
         for text in [&query.intent, &query.task] {
-            found.extend(self.with_id(text.trim()));
+            slots.extend(self.slot_with_id(text.trim()));
             if text.len() <= NAME_TEXT_BYTES_MAX {
-                found.extend(self.named(&text::canonical_name(text)));
+                slots.extend(self.slots_with_name(&text::canonical_name(text)));
             }
             for word in text.split_whitespace().take(NAME_WORDS_MAX) {
                 let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
-                let canonical = text::canonical_name(word);
+                let canonical_name = text::canonical_name(word);
                 // Only compound words count: a plain word is more likely natural language.
-                if canonical.contains('_') {
-                    found.extend(self.named(&canonical));
-                    found.extend(self.with_id(word));
+                if canonical_name.contains('_') {
+                    slots.extend(self.slots_with_name(&canonical_name));
+                    slots.extend(self.slot_with_id(word));
                 }
             }
         }
-        found
+        slots
     }
 }
 
-/// The weight of one occurrence, by field and field length.
-type Norms = [[f32; 256]; FIELDS];
+/// The weight of one occurrence of a word, by field and by the number of words in the field.
+type OccurrenceWeights = [[f32; 256]; FIELDS];
 
-/// Precomputes the weight of one occurrence, by field and field length, to avoid divisions in the inner loop.
-fn norms(catalogs: &CatalogUnion<'_>) -> Norms {
+/// Precomputes the weights of occurrences, to avoid divisions in the loop over all postings.
+fn occurrence_weights(catalogs: &CatalogUnion<'_>) -> OccurrenceWeights {
     let rules = catalogs.rules();
     std::array::from_fn(|field| {
         let rule = &rules.fields[field];
@@ -363,20 +368,21 @@ fn norms(catalogs: &CatalogUnion<'_>) -> Norms {
 
 impl Posting {
     /// Returns the frequency of the word in the tool, weighted by field and length.
-    fn frequency(&self, norms: &Norms, lengths: &[u8; FIELDS]) -> f32 {
-        let worth = |field: usize| f32::from(self.counts[field]) * norms[field][usize::from(lengths[field])];
-        let name = if self.counts[NAME] > 0 { worth(NAME) } else { 0.0 };
+    fn frequency(&self, occurrence_weights: &OccurrenceWeights, lengths: &[u8; FIELDS]) -> f32 {
+        let in_field =
+            |field: usize| f32::from(self.counts[field]) * occurrence_weights[field][usize::from(lengths[field])];
+        let in_name = if self.counts[NAME] > 0 { in_field(NAME) } else { 0.0 };
         let others = (0..FIELDS).filter(|field| *field != NAME && self.counts[*field] > 0);
-        // Repetitions in other fields never outweigh the name.
-        name + others.map(worth).sum::<f32>().min(OUTSIDE_NAME_MAX)
+        in_name + others.map(in_field).sum::<f32>().min(OUTSIDE_NAME_MAX)
     }
 }
 
-/// Converts a count of words to a factor.
+/// Converts a number of words to a factor for scores.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
 fn count(words: u32) -> f32 {
     words as f32
 }
 
-/// The greatest weighted frequency of a word outside the name.
+/// The greatest weighted frequency of a word outside the name. It is less than that of a word in a short name, so that
+/// repetitions in other fields do not outweigh the name.
 const OUTSIDE_NAME_MAX: f32 = 2.0;

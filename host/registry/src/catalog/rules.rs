@@ -19,7 +19,8 @@ pub(super) struct FieldRule {
     pub(super) words_max: usize,
 }
 
-/// The minimum share of the best score. Similarities in meaning differ less than scores of words.
+/// The minimum share of the best score: for a search by words only, and for one by words and meaning. The latter is higher,
+/// because the similarities in meaning of all tools differ less than their scores of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShareMin {
     pub(super) words: f32,
@@ -29,41 +30,43 @@ pub(super) struct ShareMin {
 /// The ranking parameters. They were tuned on three public data sets of tools and questions; see the example `search_eval`.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// Name, parameters, description, tags, category, use case, examples.
+    /// The parameters of the fields: name, parameters, description, tags, category, use case, examples.
     ///
     /// A word in a name weighs most, because names are short. Parameters weigh least: queries rarely describe the input.
     pub(super) fields: [FieldRule; FIELDS],
     /// The saturation of repeated words (BM25's `k1`).
     pub(super) k1: f32,
-    /// The maximum number of occurrences of a word in a field that count.
+    /// The maximum number of counted occurrences of a word in a field.
     pub(super) repeats_max: u8,
     /// The weight of a word of the task, relative to the intent.
     pub(super) task_weight: f32,
     /// The weight of a word in an earlier message, relative to the intent.
     pub(super) context_weight: f32,
-    /// The weight of a filler word.
+    /// The factor of the weight of a filler word.
     pub(super) filler_weight: f32,
     /// The weight of a word that is a prefix or suffix of a longer word in a name: `news` in `newsroom`.
     pub(super) part_weight: f32,
     /// The shortest such prefix or suffix, in bytes.
     pub(super) part_bytes_min: usize,
-    /// The bonus of a tool that matches all words of the intent.
+    /// The bonus, as a part of the score, of a tool that matches all words of the intent and the task. It is proportional for
+    /// fewer words.
     pub(super) coverage_weight: f32,
-    /// The weight of a tool behind an entry tool.
+    /// The weight of the score of a tool behind an entry tool in the score of the entry tool.
     pub(super) lead_weight: f32,
-    /// The weight of the smaller of both scores, that of the entry tool and that of the tool behind it.
+    /// An entry tool and a tool behind it have two scores. The greater one counts fully, the smaller one with this weight.
     pub(super) lead_overlap_weight: f32,
-    /// The weight of the most similar meaning, relative to the best score of words.
+    /// The score for the most similar meaning, relative to the best score of words.
     pub(super) similarity_weight: f32,
     /// The similarity from which on a tool is a hit without a word in common.
     pub(super) similarity_min: f32,
-    /// The same similarity under [`Cutoff::Confident`](super::Cutoff::Confident).
+    /// The similarity from which on a hit needs no minimum confidence under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confident_similarity_min: f32,
     /// Hits with less than these shares of the best score are omitted.
     pub(super) relative_min: ShareMin,
     /// The same shares under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confident_relative_min: ShareMin,
-    /// The number of words of the query, the rarest first, that a hit should cover. Long messages have many other words.
+    /// The number of words with the greatest weights that a hit must match for a confidence of about 1. Long messages have many
+    /// other words.
     pub(super) information_words: usize,
     /// Minimum confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confidence_min: f32,

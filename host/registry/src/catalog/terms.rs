@@ -5,30 +5,31 @@ use std::sync::Arc;
 
 use super::query::Query;
 use super::rules::Rules;
-use super::text::{self, Stems};
+use super::text::{self, CachedStemmer};
 use super::union::CatalogUnion;
 
-/// Maximum number of tokenised words: of the intent and of the task, and of each earlier message.
+/// Maximum number of tokenised words of the intent and of the task, and maximum number of those of each earlier message.
 const INTENT_WORDS_MAX: usize = 256;
 const RECENT_WORDS_MAX: usize = 48;
 
-/// Maximum number of earlier messages that are used, and of their words that are looked up.
+/// Maximum number of earlier messages that are used, and maximum number of their words that are looked up.
 const RECENT_MAX: usize = 3;
 const RECENT_TERMS_MAX: usize = 16;
 
-/// Maximum number of words of the intent that are looked up, the rarest first. Each has a bit in [`QueryTerms::content`].
+/// Maximum number of words of the intent and the task that are looked up, those with the greatest weight first. Each has a bit
+/// of a `u32`.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// Maximum number of longer words in names that begin with a word, and of those that end with it. A word that is a part
-/// of more names is not specific.
-const LONGER_MAX: usize = 16;
+/// Maximum number of longer words in names that begin with a word, and maximum number of those that end with it. A word that is
+/// a part of more names is not specific.
+const LONGER_WORDS_MAX: usize = 16;
 
 /// A stem to look up.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedTerm {
     pub(super) stem: Arc<str>,
     pub(super) weight: f32,
-    /// The bit of its word in the intent; 0 for words of earlier messages.
+    /// The bit of the word of the intent or the task from which it comes; 0 for words of earlier messages.
     pub(super) bit: u32,
 }
 
@@ -36,11 +37,12 @@ pub(super) struct WeightedTerm {
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueryTerms {
     pub(super) terms: Vec<WeightedTerm>,
-    /// The number of words of the intent.
-    pub(super) words: u32,
-    /// The bits of the words that are not fillers.
-    pub(super) content: u32,
-    /// The sum of the greatest weights, including those of words that no tool has.
+    /// The number of words of the intent and the task that are looked up.
+    pub(super) word_count: u32,
+    /// The bits of those words that are not fillers.
+    pub(super) content_bits: u32,
+    /// The sum of the greatest weights of the intent and the task, including those of words that no tool has. Its number of
+    /// summands is [`Rules::information_words`].
     pub(super) information: f32,
 }
 
@@ -49,7 +51,7 @@ struct Word {
     stem: Arc<str>,
     is_filler: bool,
     /// The number of tools that have it.
-    tools: usize,
+    tool_count: usize,
     weight: f32,
 }
 
@@ -57,69 +59,70 @@ impl QueryTerms {
     /// Selects the words of a query and weighs them by their rarity in the catalogs.
     pub(super) fn of(query: &Query, catalogs: &CatalogUnion<'_>) -> Self {
         let rules = catalogs.rules();
-        let mut stems = Stems::default();
-        let mut intent = weigh(
+        let mut stemmer = CachedStemmer::default();
+        let mut words = weigh(
             [
-                (text::tokens(&query.intent, &mut stems, INTENT_WORDS_MAX), 1.0),
+                (text::tokens(&query.intent, &mut stemmer, INTENT_WORDS_MAX), 1.0),
                 (
-                    text::tokens(&query.task, &mut stems, INTENT_WORDS_MAX),
+                    text::tokens(&query.task, &mut stemmer, INTENT_WORDS_MAX),
                     rules.task_weight,
                 ),
             ],
             catalogs,
         );
-        let information = intent
-            .iter()
-            .take(rules.information_words)
-            .map(|word| word.weight)
-            .sum();
-        // Only words that a tool has can match; the others had their effect on `information`.
-        intent.retain(|word| word.tools > 0 || word.stem.len() >= rules.part_bytes_min);
-        intent.truncate(INTENT_TERMS_MAX);
-        let mut selected = Self {
-            words: u32::try_from(intent.len()).unwrap_or(u32::MAX),
+        let information = words.iter().take(rules.information_words).map(|word| word.weight).sum();
+        // The other words cannot match. They only had an effect on `information`.
+        words.retain(|word| word.tool_count > 0 || word.stem.len() >= rules.part_bytes_min);
+        words.truncate(INTENT_TERMS_MAX);
+        let mut terms = Self {
+            word_count: u32::try_from(words.len()).unwrap_or(u32::MAX),
             information,
             ..Self::default()
         };
-        for (word, bit) in intent.iter().zip((0..).map(|index| 1_u32 << index)) {
+        for (word, bit) in words.iter().zip((0..).map(|index| 1_u32 << index)) {
             if !word.is_filler {
-                selected.content |= bit;
+                terms.content_bits |= bit;
             }
-            if word.tools > 0 {
-                selected.push(word.stem.clone(), word.weight, bit);
+            if word.tool_count > 0 {
+                terms.push(word.stem.clone(), word.weight, bit);
             }
             if word.stem.len() >= rules.part_bytes_min {
-                let weight = if word.tools > 0 { word.weight } else { 0.0 };
-                selected.add_longer(&word.stem, weight, bit, catalogs);
+                let weight = if word.tool_count > 0 { word.weight } else { 0.0 };
+                terms.add_longer_words(&word.stem, weight, bit, catalogs);
             }
         }
         let recent = query.recent.iter().rev().take(RECENT_MAX);
         let recent = recent.map(|message| {
             (
-                text::tokens(message, &mut stems, RECENT_WORDS_MAX),
+                text::tokens(message, &mut stemmer, RECENT_WORDS_MAX),
                 rules.context_weight,
             )
         });
-        selected.add_context(weigh(recent.collect::<Vec<_>>(), catalogs));
-        selected
+        terms.add_context(weigh(recent.collect::<Vec<_>>(), catalogs));
+        terms
     }
 
     fn push(&mut self, stem: Arc<str>, weight: f32, bit: u32) {
         self.terms.push(WeightedTerm { stem, weight, bit });
     }
 
-    /// Adds the longer words in names that begin or end with a word.
-    fn add_longer(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
+    /// Adds the longer words in names that begin or end with a word, which has this weight, or 0 if no tool has it. A longer
+    /// word weighs no more than its part, unless that is less than half of its own weight.
+    fn add_longer_words(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
         let rules = catalogs.rules();
         for stem in longer_words(catalogs, part) {
-            let idf = catalogs.idf(catalogs.tools_with(&stem));
+            let idf = catalogs.idf(catalogs.tool_count_with(&stem));
             self.push(stem, idf.min(weight.max(idf * 0.5)) * rules.part_weight, bit);
         }
     }
 
-    /// Adds the words of earlier messages that the intent does not have.
+    /// Adds the words of earlier messages that are not among the terms yet.
     fn add_context(&mut self, words: Vec<Word>) {
-        for word in words.into_iter().filter(|word| word.tools > 0).take(RECENT_TERMS_MAX) {
+        for word in words
+            .into_iter()
+            .filter(|word| word.tool_count > 0)
+            .take(RECENT_TERMS_MAX)
+        {
             if !self.terms.iter().any(|other| other.stem == word.stem) {
                 self.push(word.stem, word.weight, 0);
             }
@@ -127,23 +130,24 @@ impl QueryTerms {
     }
 }
 
-/// Weighs the words of texts, each with a factor. The greatest weight is first.
+/// Weighs the words of texts. Each text has a factor; a word of several texts has the factor of the first of them. The greatest
+/// weight is first.
 fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<Word> {
     let rules: &Rules = catalogs.rules();
-    let mut seen: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
+    let mut occurrences: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
     for (tokens, factor) in texts {
         for token in tokens {
-            seen.entry(token.stem).or_insert((token.is_filler, factor));
+            occurrences.entry(token.stem).or_insert((token.is_filler, factor));
         }
     }
-    let words = seen.into_iter().map(|(stem, (is_filler, factor))| {
-        let tools = catalogs.tools_with(&stem);
-        let filler = if is_filler { rules.filler_weight } else { 1.0 };
+    let words = occurrences.into_iter().map(|(stem, (is_filler, factor))| {
+        let tool_count = catalogs.tool_count_with(&stem);
+        let filler_factor = if is_filler { rules.filler_weight } else { 1.0 };
         Word {
-            weight: catalogs.idf(tools) * factor * filler,
+            weight: catalogs.idf(tool_count) * factor * filler_factor,
             stem,
             is_filler,
-            tools,
+            tool_count,
         }
     });
     let mut words: Vec<_> = words.collect();
@@ -156,11 +160,11 @@ fn longer_words(catalogs: &CatalogUnion<'_>, part: &str) -> Vec<Arc<str>> {
     let mut begins = BTreeSet::new();
     let mut ends = BTreeSet::new();
     for catalog in catalogs.iter() {
-        begins.extend(catalog.name_words_beginning_with(part).take(LONGER_MAX));
-        ends.extend(catalog.name_words_ending_with(part).take(LONGER_MAX));
+        begins.extend(catalog.name_words_beginning_with(part).take(LONGER_WORDS_MAX));
+        ends.extend(catalog.name_words_ending_with(part).take(LONGER_WORDS_MAX));
     }
-    let begins = begins.into_iter().take(LONGER_MAX).map(Arc::from);
-    let ends = ends.into_iter().take(LONGER_MAX);
+    let begins = begins.into_iter().take(LONGER_WORDS_MAX).map(Arc::from);
+    let ends = ends.into_iter().take(LONGER_WORDS_MAX);
     begins
         .chain(ends.map(|reversed: &str| reversed.chars().rev().collect::<String>().into()))
         .collect()

@@ -149,7 +149,7 @@ fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
     let mut catalog = shelf();
     assert!(catalog.set_signals(
         "send_email#send_email",
-        RankingSignals::new(HealthBoost::Healthy, 1.0, u64::MAX)
+        RankingSignals::new(HealthSignal::Healthy, 1.0, u64::MAX)
     ));
     assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
     assert!(!catalog.set_signals("missing#tool", RankingSignals::default()));
@@ -169,7 +169,7 @@ fn ranking_signals_multiply_the_score_of_a_match() {
     };
     let (strong, weak) = (score(&catalog, "forecast"), score(&catalog, "rain"));
     assert!(strong > 1.2 * weak, "{strong} {weak}");
-    catalog.set_signals("a", RankingSignals::new(HealthBoost::Healthy, 1.0, 100));
+    catalog.set_signals("a", RankingSignals::new(HealthSignal::Healthy, 1.0, 100));
     let factors = [score(&catalog, "forecast") / strong, score(&catalog, "rain") / weak];
     assert!(
         factors[0] > 1.0 && (factors[0] - factors[1]).abs() < 1e-4,
@@ -184,7 +184,7 @@ fn broken_tools_rank_last() {
     catalog.put("a", [described("song_player")]);
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
     assert_eq!(first(&catalog, "song").unwrap(), "song_player");
-    catalog.set_signals("song_player", RankingSignals::new(HealthBoost::Broken, 0.0, 0));
+    catalog.set_signals("song_player", RankingSignals::new(HealthSignal::Broken, 0.0, 0));
     let all = names(&catalog, &Query::new("song").with_cutoff(Cutoff::None));
     assert_eq!(all, ["noise", "song_player"]);
 }

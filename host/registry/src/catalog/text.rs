@@ -7,28 +7,29 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::stop_words::{is_filler, is_stop_word};
 
-/// The longest word, in bytes. Longer runs of letters are data.
+/// The longest word, in bytes. Longer runs of letters are data, such as a hash, and are omitted.
 const WORD_BYTES_MAX: usize = 48;
 
-/// The maximum number of words in the cache of [`Stems`]. A full cache is cleared.
-const STEMS_MAX: usize = 1 << 16;
+/// The maximum number of words in the cache of [`CachedStemmer`]. A full cache is cleared.
+const CACHED_WORDS_MAX: usize = 1 << 16;
 
 /// A stemmed word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) stem: Arc<str>,
-    /// Whether it is a filler word, such as `please`.
+    /// Whether it is a filler; see [`is_filler`].
     pub(super) is_filler: bool,
 }
 
 /// A stemmer with a cache, because texts consist mostly of a few frequent words.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stems {
-    /// `None` for stop words.
+pub(super) struct CachedStemmer {
+    /// The tokens of words as they occur in texts; `None` for a stop word.
     cache: HashMap<Box<str>, Option<Token>>,
 }
 
-impl Stems {
+impl CachedStemmer {
+    /// Returns the token of a word. `None` if it is a stop word, empty, or too long.
     fn token(&mut self, word: &str) -> Option<Token> {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return None;
@@ -36,7 +37,7 @@ impl Stems {
         if let Some(token) = self.cache.get(word) {
             return token.clone();
         }
-        if self.cache.len() >= STEMS_MAX {
+        if self.cache.len() >= CACHED_WORDS_MAX {
             self.cache.clear();
         }
         let lower = word.to_lowercase();
@@ -49,14 +50,14 @@ impl Stems {
     }
 }
 
-/// Returns the stems of a text. Splits identifiers and omits stop words.
-pub(super) fn tokens(text: &str, stems: &mut Stems, words_max: usize) -> Vec<Token> {
+/// Returns the first `words_max` stemmed words of a text. Splits identifiers and omits stop words.
+pub(super) fn tokens(text: &str, stemmer: &mut CachedStemmer, words_max: usize) -> Vec<Token> {
     let mut tokens = Vec::new();
-    for part in split(text) {
+    for word in split(text) {
         if tokens.len() == words_max {
             return tokens;
         }
-        tokens.extend(stems.token(part));
+        tokens.extend(stemmer.token(word));
     }
     tokens
 }
@@ -67,43 +68,44 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     words.map(str::to_lowercase).filter(|word| !is_stop_word(word))
 }
 
-/// Splits a text into words, and identifiers into their parts. Some parts may be empty.
+/// Splits a text into words, and identifiers into their words. Some of the words may be empty.
 fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).flat_map(parts)
+    text.split(|c: char| !c.is_alphanumeric()).flat_map(identifier_words)
 }
 
 /// Splits a run of letters and digits at changes of case and kind: `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.
 ///
 /// Short mixtures such as `mp3`, `s3` or `3d` are not split.
-fn parts(run: &str) -> Vec<&str> {
+fn identifier_words(run: &str) -> Vec<&str> {
     const MIXED_BYTES_MAX: usize = 4;
     let is_mixed = run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
     if is_mixed && run.len() <= MIXED_BYTES_MAX {
         return vec![run];
     }
-    let mut parts = Vec::new();
+    let mut words = Vec::new();
     let mut start = 0;
     let mut before: Option<char> = None;
     let mut characters = run.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
+    while let Some((index, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
         if before.is_some_and(|before| is_boundary(before, character, after)) {
-            parts.push(&run[start..at]);
-            start = at;
+            words.push(&run[start..index]);
+            start = index;
         }
         before = Some(character);
     }
-    parts.push(&run[start..]);
-    parts
+    words.push(&run[start..]);
+    words
 }
 
+/// Returns whether a word begins at a character, between the characters before and after it.
 fn is_boundary(before: char, character: char, after: Option<char>) -> bool {
     let begins_word = character.is_uppercase() && (before.is_lowercase() || after.is_some_and(char::is_lowercase));
-    begins_word && !before.is_numeric() || before.is_numeric() != character.is_numeric() || is_ideograph(before)
+    begins_word && !before.is_numeric() || before.is_numeric() != character.is_numeric() || is_unspaced(before)
 }
 
-/// Returns whether a character belongs to a script without spaces. Each such character is a word.
-fn is_ideograph(character: char) -> bool {
+/// Returns whether a character belongs to a script without spaces between words. A word ends after each such character.
+fn is_unspaced(character: char) -> bool {
     matches!(u32::from(character), 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
 }
 
@@ -112,9 +114,9 @@ pub(super) fn canonical_name(name: &str) -> String {
     let mut words = Vec::new();
     for run in name.split(|c: char| !c.is_alphanumeric()) {
         words.extend(
-            parts(run)
+            identifier_words(run)
                 .into_iter()
-                .filter(|part| !part.is_empty())
+                .filter(|word| !word.is_empty())
                 .map(str::to_lowercase),
         );
     }
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     fn stems(text: &str) -> Vec<String> {
-        tokens(text, &mut Stems::default(), 100)
+        tokens(text, &mut CachedStemmer::default(), 100)
             .into_iter()
             .map(|token| token.stem.to_string())
             .collect()

@@ -1,18 +1,19 @@
-//! The numbers of tools and words, from which the rarity of words and the usual lengths of fields follow.
+//! The numbers of tools and words, from which the rarity of words and the mean lengths of fields are computed.
 
 use super::rules::{FIELDS, Rules};
 
-/// The weight of a field's usual length in its mean length, as a number of tools.
-const TOOLS_USUAL: f32 = 8.0;
+/// The mean length of a field includes this number of imaginary tools, whose field has the usual length: the mean of few tools
+/// would be accidental.
+const IMAGINARY_TOOLS: f32 = 8.0;
 
-/// The number of words in a field, over all tools that have the field.
+/// The number of words in a field, over all tools, and the number of tools whose field has words.
 #[derive(Clone, Copy, Debug, Default)]
 struct FieldTotal {
     words: u64,
     tools: u64,
 }
 
-/// The number of tools, and of their words.
+/// The number of tools, and the numbers of words in their fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) tools: u64,
@@ -29,22 +30,32 @@ impl Totals {
         }
     }
 
-    /// Adds or subtracts a tool, by the lengths of its fields.
-    pub(super) fn count(&mut self, lengths: &[u8; FIELDS], change: fn(u64, u64) -> u64) {
-        self.tools = change(self.tools, 1);
+    /// Adds a tool, whose fields have these numbers of words.
+    pub(super) fn add_tool(&mut self, lengths: &[u8; FIELDS]) {
+        self.apply(lengths, u64::wrapping_add);
+    }
+
+    /// Subtracts a tool that was added before.
+    pub(super) fn remove_tool(&mut self, lengths: &[u8; FIELDS]) {
+        self.apply(lengths, u64::wrapping_sub);
+    }
+
+    /// Adds or subtracts a tool. `operation` is the wrapping addition or subtraction.
+    fn apply(&mut self, lengths: &[u8; FIELDS], operation: fn(u64, u64) -> u64) {
+        self.tools = operation(self.tools, 1);
         for (total, length) in self.fields.iter_mut().zip(lengths) {
             if *length > 0 {
-                total.words = change(total.words, u64::from(*length));
-                total.tools = change(total.tools, 1);
+                total.words = operation(total.words, u64::from(*length));
+                total.tools = operation(total.tools, 1);
             }
         }
     }
 
-    /// Returns the mean number of words in a field, over the tools that have it.
+    /// Returns the mean number of words in a field, over the tools that have it and [`IMAGINARY_TOOLS`].
     #[allow(clippy::cast_precision_loss, reason = "a mean needs no precision")]
     pub(super) fn mean_length(&self, field: usize) -> f32 {
         let total = self.fields[field];
         let usual = Rules::get().fields[field].words_usual;
-        (total.words as f32 + usual * TOOLS_USUAL) / (total.tools as f32 + TOOLS_USUAL)
+        (total.words as f32 + usual * IMAGINARY_TOOLS) / (total.tools as f32 + IMAGINARY_TOOLS)
     }
 }

@@ -39,8 +39,9 @@ impl<'c> CatalogUnion<'c> {
 
     /// Searches the tools whose id `may_use` accepts, best first.
     ///
-    /// Tools that the query names come first and are always found. Broken tools come last. Ties are sorted by name. A tool that
-    /// has [entry tools](crate::Document::entry_tools) is found through an entry tool, if both may be used.
+    /// Tools that the query names come first, and the cutoff does not omit them. Among these and among the others, broken tools
+    /// come last. Ties are sorted by name. A tool that has [entry tools](crate::Document::entry_tools) is found through an
+    /// entry tool, if `may_use` accepts both.
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         if query.hits_max == 0 || self.catalogs.is_empty() {
@@ -53,7 +54,7 @@ impl<'c> CatalogUnion<'c> {
         self.catalogs.iter().copied()
     }
 
-    /// Returns the parameters, which are the same in all catalogs.
+    /// Returns the ranking parameters, which are the same in all catalogs.
     pub(super) fn rules(&self) -> &'static Rules {
         Rules::get()
     }
@@ -63,15 +64,15 @@ impl<'c> CatalogUnion<'c> {
     }
 
     /// Returns the number of tools that have a word.
-    pub(super) fn tools_with(&self, stem: &str) -> usize {
+    pub(super) fn tool_count_with(&self, stem: &str) -> usize {
         self.catalogs.iter().map(|catalog| catalog.postings(stem).len()).sum()
     }
 
-    /// Returns the inverse document frequency of a word that this number of tools have. It is not negative, because one is added
-    /// before the logarithm.
+    /// Returns the inverse document frequency of a word, from the number of tools that have it. Adding one before the logarithm
+    /// keeps it from being negative.
     #[allow(clippy::cast_precision_loss, reason = "a logarithm of counts needs no precision")]
     pub(super) fn idf(&self, tools: usize) -> f32 {
-        let (all, with) = (self.totals.tools as f32, tools as f32);
-        (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+        let (all, with_word) = (self.totals.tools as f32, tools as f32);
+        (1.0 + (all - with_word + 0.5) / (with_word + 0.5)).ln()
     }
 }

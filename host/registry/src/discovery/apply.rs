@@ -13,15 +13,15 @@ use crate::store::{DynamicToolsRecord, PackageRecord};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_sandbox::Plugin;
 
-/// The changes of a merge: records to write to the store, and whether the registry must be published again.
+/// The changes after a merge: records to write to the store, and whether a new snapshot must be published.
 pub(super) struct DiscoveryChanges {
     pub(super) packages: Vec<PackageRecord>,
-    pub(super) tools: Vec<DynamicToolsRecord>,
+    pub(super) dynamic_tools: Vec<DynamicToolsRecord>,
     /// Whether a scanned file changed. A failed discovery changes its file, but adds no records.
     pub(super) has_changed_files: bool,
 }
 
-/// Merges results into the scanned files. Ignores a result if its file has changed in the meantime.
+/// Merges results into the scanned files. Ignores a result if its component has changed in the meantime.
 pub(super) fn apply(
     files: &mut ScannedFiles,
     results: Vec<DiscoveryResult>,
@@ -30,7 +30,7 @@ pub(super) fn apply(
     let mut terms = TermExtractor::new();
     let mut changes = DiscoveryChanges {
         packages: Vec::new(),
-        tools: Vec::new(),
+        dynamic_tools: Vec::new(),
         has_changed_files: false,
     };
     for result in results {
@@ -45,7 +45,7 @@ pub(super) fn apply(
         let after = match discovered {
             Ok(plugin) => {
                 let tools = plugin.inspection().discovered_tools();
-                changes.tools.extend(tools.map(|tools| DynamicToolsRecord {
+                changes.dynamic_tools.extend(tools.map(|tools| DynamicToolsRecord {
                     plugin: plugin.name().to_owned(),
                     digest: plugin.digest().to_owned(),
                     tools,
@@ -73,17 +73,17 @@ fn is_unusable(error: &Error) -> bool {
 }
 
 impl ScannedFile {
-    /// Returns whether the file still contains the plugin, loaded or with a failed discovery.
+    /// Returns whether the plugin is still the one of this file: as a usable package, or as a plugin whose discovery failed.
     fn has_plugin(&self, plugin: &Arc<Plugin>) -> bool {
-        let undiscovered = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
-        let current = [self.package.plugin(), undiscovered];
+        let with_failed_discovery = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
+        let current = [self.package.plugin(), with_failed_discovery];
         current
             .into_iter()
             .flatten()
             .any(|current| Arc::ptr_eq(current, plugin))
     }
 
-    /// Returns the file with a plugin whose tools were discovered, and its new record.
+    /// Returns the new state of the file, with a plugin whose tools were discovered, and the record for the store.
     fn with_discovered(
         &self,
         path: &Path,
@@ -110,7 +110,8 @@ impl ScannedFile {
         (file, record)
     }
 
-    /// Returns the file with a plugin whose discovery failed. The tools in its WIT stay available.
+    /// Returns the new state of the file, with a plugin whose discovery failed. The tools in its WIT stay available, unless no
+    /// function of the component can run.
     fn with_failure(&self, plugin: Arc<Plugin>, error: Error) -> Self {
         let package = self.package.clone();
         let package = if is_unusable(&error) {

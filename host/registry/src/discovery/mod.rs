@@ -14,7 +14,8 @@ pub const TOOLS_NOT_DISCOVERED: &str = "its dynamic tools have not been discover
 /// The plugins that a discovery runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscoveryTargets<'a> {
-    /// Plugins whose tools have not been discovered. After a failure they are tried again after five minutes.
+    /// Plugins whose dynamic tools have not been discovered, except for those whose discovery failed less than five minutes
+    /// ago.
     Pending,
     /// The named plugins that have dynamic tools, whether discovered or not.
     Named(&'a [String]),
@@ -25,25 +26,25 @@ pub enum DiscoveryTargets<'a> {
 /// Whether dynamic tools are discovered automatically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DynamicDiscovery {
-    /// Once for each new component, under its limits and grants. The result is stored.
+    /// Once for each new component, with the plugin's limits and grants. The result is stored.
     #[default]
     Automatic,
     /// Never: no guest code runs before a tool is called. Only dynamic tools from the store are available.
     Never,
 }
 
-/// The result of running the discovery for one plugin.
+/// The outcome of a discovery for one plugin.
 #[derive(Clone, Debug)]
 pub struct DiscoveryOutcome {
     /// The plugin's name.
     pub plugin: String,
-    /// The plugin's number of tools, those in its WIT included; or why the discovery failed.
+    /// The plugin's number of tools, including those in its WIT, or the reason why the discovery failed.
     pub tools: Result<usize, Error>,
 }
 
 impl Package {
-    /// Returns why the dynamic tools of this package are missing: the discovery has not run yet, or it failed. The tools in its
-    /// WIT are available.
+    /// Returns why the dynamic tools of this package are missing: they have not been discovered yet, or their discovery failed.
+    /// `None` if none are missing. The tools in its WIT are available.
     #[must_use]
     pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
@@ -62,7 +63,8 @@ impl Package {
         Some(error.with_plugin(&*self.name))
     }
 
-    /// Returns the error of the last discovery, if it failed.
+    /// Returns the error of the last discovery, if it failed. If the failure broke the package, [`Package::reason`] returns it
+    /// instead.
     #[must_use]
     pub fn discovery_failure(&self) -> Option<&Error> {
         self.discovery_failure.as_deref()

@@ -1,4 +1,4 @@
-//! Running plugins that list their tools at run time.
+//! Running plugins with dynamic tools, to list these tools.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -18,30 +18,33 @@ use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Plugin;
 
-/// The maximum number of plugins that run concurrently. A plugin that only waits must not delay the others. Compiling has its own
-/// workers.
+/// The maximum number of plugins that run concurrently. It is high, because a plugin that only waits must not delay the others.
+/// It does not limit compilation, which has its own workers.
 const CONCURRENT_MAX: usize = 64;
 
 /// The maximum number of results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
 
-/// The time after which a failed plugin is pending again. A hostile plugin costs seconds of CPU time at each attempt.
+/// The time after which a plugin whose discovery failed is pending again. A hostile plugin costs seconds of CPU time at each
+/// attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(300);
 
-/// A plugin for which the discovery ran.
+/// The result of a discovery for one plugin.
 pub(super) struct DiscoveryResult {
     pub(super) path: PathBuf,
+    /// The plugin before the discovery.
     pub(super) plugin: Arc<Plugin>,
     /// The plugin with its discovered tools.
     pub(super) discovered: Result<Arc<Plugin>, Error>,
 }
 
 impl LiveRegistry {
-    /// Runs plugins to discover their dynamic tools, and publishes each result as it arrives.
+    /// Runs plugins to discover their dynamic tools, and publishes the results as they arrive.
     ///
-    /// Results are stored by plugin name and component digest, so that a component runs once. After a failure,
-    /// [`Package::discovery_error`] returns the reason; the tools in the WIT and earlier discovered tools stay available. Only a
-    /// component that cannot run at all becomes broken. Returns nothing for a registry without directories.
+    /// Results are stored by plugin name and component digest: a pending plugin with a stored result does not run. If a
+    /// discovery fails, the tools in the WIT and earlier discovered tools stay available, and [`Package::discovery_error`]
+    /// returns the reason if dynamic tools are missing. A package becomes broken only if no function of its component can run.
+    /// For a registry without directories, no plugin runs and the result is empty.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) when a task of the host panics. Failures of plugins are
@@ -59,14 +62,15 @@ impl LiveRegistry {
             .ready_chunks(RESULTS_PER_PUBLICATION_MAX);
         let mut results = pin!(results);
         let mut outcomes: Vec<DiscoveryOutcome> = Vec::new();
-        while let Some(round) = results.next().await {
-            outcomes.extend(round.iter().map(DiscoveryResult::outcome));
-            self.publish(round).await?;
+        while let Some(finished) = results.next().await {
+            outcomes.extend(finished.iter().map(DiscoveryResult::outcome));
+            self.publish(finished).await?;
         }
         outcomes.sort_by(|one, other| one.plugin.cmp(&other.plugin));
         Ok(outcomes)
     }
 
+    /// Merges results into the scanned files, writes them to the store and publishes a new snapshot.
     async fn publish(&self, results: Vec<DiscoveryResult>) -> Result<(), Error> {
         let mut files = self.inner.files.lock().await;
         let (earlier, mut next) = (self.current(), files.clone());
@@ -77,7 +81,7 @@ impl LiveRegistry {
             if !changes.has_changed_files {
                 return Ok(None);
             }
-            or_default_with_warning(store.save_dynamic_tools(&changes.tools));
+            or_default_with_warning(store.save_dynamic_tools(&changes.dynamic_tools));
             or_default_with_warning(store.update_packages(&changes.packages, &[]));
             Ok(Some((next_registry(&earlier, &next, store), next)))
         });
@@ -99,18 +103,20 @@ impl DiscoveryResult {
     }
 }
 
-/// Selects the plugins to run.
+/// Selects the plugins to run, with the paths of their components.
 fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'_>) -> Vec<(PathBuf, Arc<Plugin>)> {
     let names: HashSet<&str> = match targets {
         DiscoveryTargets::Named(names) => names.iter().map(String::as_str).collect(),
         DiscoveryTargets::Pending | DiscoveryTargets::All => HashSet::new(),
     };
-    let select = |package: &Package| {
+    let target_of = |package: &Package| {
         let file = files.get(&package.path);
         let failed = file.and_then(|file| file.failed_discovery.as_ref());
-        // A package is retried if a failed discovery broke it, but not if it is broken because of a duplicate name.
-        let broken = || failed.filter(|_| file.is_some_and(|file| file.package.plugin().is_none()));
-        let plugin = package.plugin().or_else(|| broken().map(|failed| &failed.plugin))?;
+        // A package that a failed discovery broke can be run again, but not one that is broken because of a duplicate name.
+        let broken_by_discovery = || failed.filter(|_| file.is_some_and(|file| file.package.plugin().is_none()));
+        let plugin = package
+            .plugin()
+            .or_else(|| broken_by_discovery().map(|failed| &failed.plugin))?;
         let is_selected = match targets {
             DiscoveryTargets::Pending => {
                 plugin.dynamic_tools().is_undiscovered()
@@ -121,10 +127,11 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
         };
         is_selected.then(|| (package.path.clone(), plugin.clone()))
     };
-    registry.packages().iter().filter_map(select).collect()
+    registry.packages().iter().filter_map(target_of).collect()
 }
 
-/// Takes the tools of a pending plugin from the store, where another process may have written them, or runs the plugin.
+/// Discovers the dynamic tools of a plugin. For a pending plugin, takes them from the store if another process has written them
+/// there in the meantime. Otherwise, runs the plugin.
 async fn discover(
     store: &Arc<dyn Store>,
     path: PathBuf,

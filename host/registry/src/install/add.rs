@@ -47,7 +47,7 @@ pub struct AddedPackage {
     /// Whether it has dynamic tools that have not been discovered; see
     /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
     pub has_undiscovered_tools: bool,
-    /// Why the WIT file that was copied with it does not describe it.
+    /// The reason why the WIT file that was copied with it is not used. `None` if it is used, or if there is none.
     pub wit_problem: Option<String>,
     /// Whether it declares capabilities that need a grant.
     pub needs_grants: bool,
@@ -55,10 +55,10 @@ pub struct AddedPackage {
 
 /// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
-/// Every component is inspected first; if one is broken, nothing is written. The manifest and the WIT file next to a component
-/// file are copied with it. If one of them is a link out of their directory, or too large to be read, the installation
-/// fails. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is compiled
-/// and no guest code runs.
+/// Every component is inspected first; if one is broken, nothing is written. The manifest, the WIT file and the permission
+/// files of other hosts next to a component file are copied with it. If one of them is too large to be read, or the manifest or
+/// the WIT file is a link out of its directory, the installation fails. A downloaded package is one file, whose digest is
+/// checked before it is parsed or written. Nothing is compiled and no guest code runs.
 #[derive(Clone)]
 pub struct Installation {
     directory: PathBuf,
@@ -71,13 +71,13 @@ pub struct Installation {
 pub(super) struct NewPackage {
     pub(super) package: Package,
     pub(super) files: NewFiles,
-    /// The version in the index, if the index has no newer version.
-    newest: Option<Version>,
+    /// Its version, if the index chose it as the newest release, because the query has no version.
+    newest_release: Option<Version>,
 }
 
 /// The files of a package to add.
 pub(super) enum NewFiles {
-    /// The files are at the path of the package.
+    /// The files are on this machine: the component at the path of the package, and the others next to it.
     OnDisk,
     /// The component was downloaded.
     Downloaded {
@@ -93,7 +93,7 @@ impl NewPackage {
         Self {
             package,
             files: NewFiles::OnDisk,
-            newest: None,
+            newest_release: None,
         }
     }
 }
@@ -140,12 +140,12 @@ impl Installation {
             code_cache: CodeCacheLocation::Off,
             ..RuntimeOptions::default()
         })?;
-        let new = match source {
-            PackageSource::Path(path) => on_disk(&runtime, path).await?,
-            PackageSource::Url(file) => vec![self.at_url(&runtime, file).await?],
-            PackageSource::Index(query) => vec![self.in_index(&runtime, query).await?],
+        let new_packages = match source {
+            PackageSource::Path(path) => inspect_on_disk(&runtime, path).await?,
+            PackageSource::Url(file) => vec![self.download_at_url(&runtime, file).await?],
+            PackageSource::Index(query) => vec![self.download_from_index(&runtime, query).await?],
         };
-        if let Some(reason) = new.iter().find_map(|new| new.package.reason()) {
+        if let Some(reason) = new_packages.iter().find_map(|new| new.package.reason()) {
             return Err(AddError::Failed(reason.clone()));
         }
         let existing = if self.directory.is_dir() {
@@ -153,9 +153,14 @@ impl Installation {
         } else {
             None
         };
-        let with_earlier = new
-            .iter()
-            .map(|new| (new, existing.as_ref().and_then(|there| earlier(there, &new.package))));
+        let with_earlier = new_packages.iter().map(|new| {
+            (
+                new,
+                existing
+                    .as_ref()
+                    .and_then(|existing| find_earlier(existing, &new.package)),
+            )
+        });
         let with_earlier: Vec<_> = with_earlier.collect();
         for (new, earlier) in &with_earlier {
             earlier.map_or(Ok(()), |earlier| self.check_replacement(new, earlier))?;
@@ -166,8 +171,8 @@ impl Installation {
         Ok(added.collect::<Result<_, _>>()?)
     }
 
-    /// Downloads the component at a URL. Without a digest, the download is refused with the digest of its content.
-    async fn at_url(&self, runtime: &Arc<Runtime>, file: &RemoteFile) -> Result<NewPackage, AddError> {
+    /// Downloads the component at a URL. Without a digest in the URL, returns an error that contains the digest of the content.
+    async fn download_at_url(&self, runtime: &Arc<Runtime>, file: &RemoteFile) -> Result<NewPackage, AddError> {
         let name = file.url.plugin_name();
         check_remote_name(name)?;
         let bytes_max = runtime.engine_limits().component_bytes_max;
@@ -179,11 +184,13 @@ impl Installation {
                 size_bytes: component.len() as u64,
             });
         }
-        Ok(self.downloaded(runtime, name, &file.url, component, None).await?)
+        Ok(self
+            .inspect_downloaded(runtime, name, &file.url, component, None)
+            .await?)
     }
 
     /// Downloads the component of the newest release in the index that a query accepts.
-    async fn in_index(&self, runtime: &Arc<Runtime>, query: &PackageQuery) -> Result<NewPackage, AddError> {
+    async fn download_from_index(&self, runtime: &Arc<Runtime>, query: &PackageQuery) -> Result<NewPackage, AddError> {
         let Some(index) = &self.index else {
             return Err(AddError::NoIndex(query.name.clone()));
         };
@@ -200,7 +207,9 @@ impl Installation {
         } = index.newest(query)?;
         let bytes_max = runtime.engine_limits().component_bytes_max.min(*size_bytes);
         let component = self.download(url, Some(digest), bytes_max).await?;
-        let new = self.downloaded(runtime, name, url, component, Some(version)).await?;
+        let new = self
+            .inspect_downloaded(runtime, name, url, component, Some(version))
+            .await?;
         let declared = new
             .package
             .manifest
@@ -214,11 +223,12 @@ impl Installation {
             });
         }
         Ok(NewPackage {
-            newest: query.version.is_none().then(|| version.clone()),
+            newest_release: query.version.is_none().then(|| version.clone()),
             ..new
         })
     }
 
+    /// Downloads a file and checks its digest, if one is expected.
     async fn download(&self, url: &FileUrl, digest: Option<&FileDigest>, bytes_max: u64) -> Result<Vec<u8>, AddError> {
         let Some(downloader) = &self.downloader else {
             let message = format!("`{url}` cannot be downloaded: this program has no downloader");
@@ -237,7 +247,8 @@ impl Installation {
         }
     }
 
-    async fn downloaded(
+    /// Inspects a downloaded component, which will be written to the directory.
+    async fn inspect_downloaded(
         &self,
         runtime: &Arc<Runtime>,
         name: &str,
@@ -256,11 +267,11 @@ impl Installation {
                 component,
                 version: version.cloned(),
             },
-            newest: None,
+            newest_release: None,
         })
     }
 
-    /// Checks whether a package may replace an earlier one of its name.
+    /// Checks that a package may replace an earlier one of its name.
     fn check_replacement(&self, new: &NewPackage, earlier: &Package) -> Result<(), AddError> {
         if self.conflict == NameConflict::Refuse {
             return Err(AddError::NameTaken {
@@ -273,7 +284,7 @@ impl Installation {
             .as_ref()
             .and_then(|manifest| manifest.version.as_deref());
         let installed = installed.and_then(|version| Version::parse(version).ok());
-        match (&new.newest, installed) {
+        match (&new.newest_release, installed) {
             // An index that lists only old versions must not replace a newer one unnoticed.
             (Some(newest), Some(installed)) if *newest < installed => Err(AddError::Downgrade {
                 name: new.package.name.clone(),
@@ -286,7 +297,7 @@ impl Installation {
 }
 
 /// Inspects the packages of a component file or a directory.
-async fn on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewPackage>, AddError> {
+async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewPackage>, AddError> {
     let registry = Registry::scan(runtime, &[path.to_owned()]).await?;
     let packages = registry.packages().iter().cloned().map(NewPackage::on_disk);
     let packages: Vec<_> = packages.collect();
@@ -296,13 +307,13 @@ async fn on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewPackage>,
     Ok(packages)
 }
 
-/// Finds the existing package whose name has the same form in tool names.
-fn earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
+/// Finds the existing package that a package would replace: the one whose name has the same form in tool names.
+fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
     packages.find(|other| has_same_identity(&other.name, &package.name))
 }
 
-/// Writes the files of a package, each atomically, and deletes files that only its earlier version had.
+/// Writes the files of a package, in place of an earlier one, and describes it.
 fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
     let package = &new.package;
     let target = match earlier {
@@ -356,7 +367,7 @@ mod tests {
             code_cache: CodeCacheLocation::Off,
             ..RuntimeOptions::default()
         });
-        let new = on_disk(&runtime.unwrap(), &file).await.unwrap().remove(0);
+        let new = inspect_on_disk(&runtime.unwrap(), &file).await.unwrap().remove(0);
         fs::write(&file, component("other")).unwrap();
         let error = write(&new, None, target.path()).unwrap_err();
         assert!(

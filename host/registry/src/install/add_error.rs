@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use toolwit_core::limits::ByteCount;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// An error of [`Installation::run`](super::Installation::run). Nothing was written, except for [`AddError::Failed`] with an
-/// error of the file system.
+/// An error of [`Installation::run`](super::Installation::run). Nothing was written, unless it is an [`AddError::Failed`]
+/// because a file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
@@ -21,7 +21,7 @@ pub enum AddError {
         /// The earlier package's component.
         path: PathBuf,
     },
-    /// The source is neither a file nor a directory, and there is no index to look it up in.
+    /// The source is a package of the index, but no index is set.
     #[error("there is no file or directory `{0}`, and no package index is configured")]
     NoIndex(String),
     /// The index does not list the package.
@@ -32,7 +32,8 @@ pub enum AddError {
         /// The URL of the index.
         index: String,
     },
-    /// The index lists the package, but no accepted version. Pre-releases are not accepted without a version.
+    /// The index lists the package, but no version of it that the query accepts. A query without a version accepts no
+    /// pre-releases.
     #[error("the package index has no {} of `{name}`", version.as_ref().map_or_else(
         || "release".to_owned(),
         |version| format!("version `{version}`"),
@@ -40,22 +41,22 @@ pub enum AddError {
     NoVersion {
         /// The name.
         name: String,
-        /// The accepted versions.
+        /// The requirement for the version, if the query has one.
         version: Option<String>,
         /// The listed versions, from the oldest to the newest.
         versions: Vec<String>,
     },
-    /// The content at the URL has no digest to check it with.
+    /// The source is a URL without a digest, so that its content cannot be checked.
     #[error("`{url}` has no digest to check it with; it has {} and the SHA-256 digest {digest}", ByteCount(*size_bytes))]
     Unpinned {
         /// The URL.
         url: String,
         /// SHA-256 of the content, in hex.
         digest: String,
-        /// The size of the content.
+        /// The size of the content, in bytes.
         size_bytes: u64,
     },
-    /// The content at the URL is not the expected one.
+    /// The content at the URL does not have the expected digest.
     #[error("`{url}` has the SHA-256 digest {actual} instead of {expected}")]
     WrongDigest {
         /// The URL.
@@ -75,7 +76,7 @@ pub enum AddError {
         /// The version in the manifest.
         declared: String,
     },
-    /// The newest version in the index is older than the installed one.
+    /// The newest version in the index is older than the installed one, and the query has no version.
     #[error("`{name}` {installed} is newer than {newest}, the newest version in the package index")]
     Downgrade {
         /// The name.

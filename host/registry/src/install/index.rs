@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The supported version of the format.
 const FORMAT: u32 = 1;
 
-/// The file as it is written. Unknown keys are ignored, so that an index can serve later versions too.
+/// The JSON form of an index. Unknown keys are ignored, so that an index can also have keys for later versions of this program.
 #[derive(Deserialize)]
 struct IndexFile {
     format: u32,
@@ -28,14 +28,14 @@ struct ReleaseEntry {
     bytes: u64,
 }
 
-/// The releases of an index.
+/// A package index, with its releases sorted by name and version.
 #[derive(Debug)]
 pub(super) struct PackageIndex {
     url: FileUrl,
     releases: Vec<Release>,
 }
 
-/// A version of a package: one component file.
+/// A version of a package: the location of a component file, and the properties that it must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Release {
     pub(super) name: String,
@@ -46,19 +46,20 @@ pub(super) struct Release {
 }
 
 impl PackageIndex {
-    /// Parses an index from a URL. URLs in it may be relative.
+    /// Parses the index at a URL. URLs in it may be relative to this URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if any of its entries is invalid.
+    /// [`ErrorKind::Configuration`] if it is not an index of the supported format, an entry is invalid, or a release is listed
+    /// twice.
     pub(super) fn parse(json: &[u8], url: &FileUrl) -> Result<Self, Error> {
-        let refused = |why: String| {
+        let unusable = |why: String| {
             let message = format!("the package index `{url}` cannot be used: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        let file: IndexFile = serde_json::from_slice(json).map_err(|error| refused(error.to_string()))?;
+        let file: IndexFile = serde_json::from_slice(json).map_err(|error| unusable(error.to_string()))?;
         if file.format != FORMAT {
             let format = file.format;
-            return Err(refused(format!(
+            return Err(unusable(format!(
                 "its format is {format}, and only {FORMAT} is supported"
             )));
         }
@@ -66,13 +67,13 @@ impl PackageIndex {
         for entry in file.packages {
             let (name, version) = (printable(&entry.name), entry.version.clone());
             let release = Release::checked(entry, url)
-                .map_err(|error| refused(format!("{name} {version}: {}", error.message)))?;
+                .map_err(|error| unusable(format!("{name} {version}: {}", error.message)))?;
             releases.push(release);
         }
         releases.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         let is_same = |pair: &&[Release]| (&pair[0].name, &pair[0].version) == (&pair[1].name, &pair[1].version);
         if let Some(pair) = releases.windows(2).find(is_same) {
-            return Err(refused(format!("it lists {} {} twice", pair[0].name, pair[0].version)));
+            return Err(unusable(format!("it lists {} {} twice", pair[0].name, pair[0].version)));
         }
         Ok(Self {
             url: url.clone(),
@@ -80,7 +81,7 @@ impl PackageIndex {
         })
     }
 
-    /// Returns the newest release that a query accepts.
+    /// Returns the newest release that a query accepts. A query without a version accepts no pre-releases.
     ///
     /// # Errors
     /// [`AddError::NotInIndex`], [`AddError::NoVersion`].
@@ -109,6 +110,7 @@ impl PackageIndex {
 }
 
 impl Release {
+    /// Checks an entry of the index at a URL.
     fn checked(entry: ReleaseEntry, index: &FileUrl) -> Result<Self, Error> {
         check_remote_name(&entry.name)?;
         Ok(Self {

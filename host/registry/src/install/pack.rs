@@ -13,16 +13,18 @@ use toolwit_sections::{UI_SECTION, custom_section};
 const NAME_SECTION: &str = "component-name";
 const PRODUCERS_SECTION: &str = "producers";
 
-/// Embeds a manifest in a component, in place of an earlier manifest. `toml` is its text; `origin` names its file in
-/// errors.
-/// `read_interface` returns a user interface that the manifest names, an HTML document, or `None` if there is no such file.
+/// Embeds a manifest in a component, with the user interfaces that it names. They replace embedded ones.
+///
+/// `toml` is the text of the manifest; `origin` names its file in errors. `read_interface` returns the content of a user
+/// interface's file, an HTML document, or `None` if there is no such file.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] for a manifest that describes an export
-/// that the component does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
+/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] if the manifest describes an export that
+/// the component does not have, or a user interface that does not exist; those of [`Inspection::from_bytes`] for bytes that are
+/// not a usable component.
 pub fn pack(
     component: &[u8],
     name: &str,
@@ -37,15 +39,15 @@ pub fn pack(
         adjacent_wit: None,
     };
     Inspection::from_bytes_with(component, context, &manifest.annotations())?;
-    let mut packed = with_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
-    packed = with_section(&packed, UI_SECTION, &interfaces.sections()?)?;
-    let standard = [
+    let mut packed = replace_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
+    packed = replace_section(&packed, UI_SECTION, &interfaces.sections()?)?;
+    let standard_sections = [
         (VERSION_SECTION, &manifest.version),
         (DESCRIPTION_SECTION, &manifest.description),
     ];
-    for (section, text) in standard {
+    for (section, text) in standard_sections {
         if let Some(text) = text {
-            packed = with_section(&packed, section, &[text.as_bytes().to_vec()])?;
+            packed = replace_section(&packed, section, &[text.as_bytes().to_vec()])?;
         }
     }
     if custom_section(&packed, NAME_SECTION).is_none() {
@@ -54,18 +56,19 @@ pub fn pack(
         names.append_to_component(&mut packed);
     }
     if custom_section(&packed, PRODUCERS_SECTION).is_none() {
-        let mut tools = ProducersField::new();
-        tools.value("toolwit", env!("CARGO_PKG_VERSION"));
+        let mut processors = ProducersField::new();
+        processors.value("toolwit", env!("CARGO_PKG_VERSION"));
         let mut producers = ProducersSection::new();
-        producers.field("processed-by", &tools);
+        producers.field("processed-by", &processors);
         producers.append_to_component(&mut packed);
     }
     Ok(packed)
 }
 
-fn with_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+/// Replaces all custom sections with a name by sections with these contents.
+fn replace_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     replace_custom_sections(component, section, contents).map_err(|error| {
-        let message = format!("the manifest cannot be embedded: {error}");
+        let message = format!("the section `{section}` cannot be embedded: {error}");
         Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
     })
 }

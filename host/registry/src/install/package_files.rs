@@ -15,13 +15,13 @@ use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX,
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;
 
-/// The change of a file of a package.
+/// The change of a file of a package that is added.
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),
-    /// The file, with this content, stays, because it is itself the source.
+    /// The file stays unchanged, because it is itself the source. It has this content.
     Keep(Vec<u8>),
-    /// The file is deleted, because only an earlier version of the package has it.
+    /// The new package has no such file. The file of an earlier version is deleted, if there is one.
     Delete,
 }
 
@@ -40,30 +40,31 @@ impl FileChange {
 /// component is replaced last, and obsolete files are deleted after it.
 ///
 /// # Errors
-/// If a file cannot be read or has changed since it was inspected: no file has changed then. If a file cannot be written.
+/// If a file cannot be read, or is not what was inspected. Then, no file is written or deleted. Also if a file cannot be
+/// written or deleted.
 pub(super) fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
     let changes: Vec<_> = FILE_EXTENSIONS
         .into_iter()
-        .map(|extension| Ok((extension, change(new, target, extension)?)))
+        .map(|extension| Ok((extension, plan_change(new, target, extension)?)))
         .collect::<Result<_, Error>>()?;
-    require_inspected(&changes, &new.package)?;
-    apply(&changes, target, directory).map_err(|error| {
+    check_inspected(&changes, &new.package)?;
+    apply_changes(&changes, target, directory).map_err(|error| {
         let message = format!("{} could not be written: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })
 }
 
-/// Returns the change of the file with an extension.
-fn change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
-    let from = new.package.path.with_extension(extension);
+/// Decides what happens to the file with an extension, and reads its new content.
+fn plan_change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
+    let source = new.package.path.with_extension(extension);
     match &new.files {
         NewFiles::Downloaded { component, .. } if extension == EXTENSION => Ok(FileChange::Write(component.clone())),
-        NewFiles::OnDisk if from.exists() => {
-            let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
-                let message = format!("{} cannot be copied: {}", from.display(), error.message);
+        NewFiles::OnDisk if source.exists() => {
+            let bytes = read_component(&source, bytes_max(extension)).map_err(|error| {
+                let message = format!("{} cannot be copied: {}", source.display(), error.message);
                 Error::new(error.kind, Phase::Registry, message).with_source(error)
             })?;
-            if is_same_file(&from, &target.with_extension(extension)) {
+            if is_same_file(&source, &target.with_extension(extension)) {
                 Ok(FileChange::Keep(bytes))
             } else {
                 Ok(FileChange::Write(bytes))
@@ -73,7 +74,8 @@ fn change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileChange
     }
 }
 
-fn apply(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io::Result<()> {
+/// Writes the new content to temporary files, then moves them to their places, and then deletes the obsolete files.
+fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut staged = Vec::new();
     let mut obsolete = Vec::new();
@@ -96,17 +98,17 @@ fn apply(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io:
 }
 
 /// Checks that the content of the files is what was inspected: the component, and the manifest and the WIT that apply to it.
-fn require_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
+fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
     let changed = || {
         let message = format!("{} changed after it was inspected", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again")
     };
-    let content = |extension: &str| {
+    let content_of = |extension: &str| {
         let (_, change) = changes.iter().find(|(other, _)| *other == extension)?;
         change.content()
     };
     let plugin = package.plugin().ok_or_else(changed)?;
-    let component = content(EXTENSION).ok_or_else(changed)?;
+    let component = content_of(EXTENSION).ok_or_else(changed)?;
     if plugin.digest() != FileDigest::of(component).to_string() {
         return Err(changed());
     }
@@ -114,8 +116,8 @@ fn require_inspected(changes: &[(&str, FileChange)], package: &Package) -> Resul
     let manifest_name = manifest_file.file_name().unwrap_or_default().to_string_lossy();
     let content = PackageContent {
         component,
-        manifest: content(MANIFEST_EXTENSION).map(|text| (text, &*manifest_name)),
-        wit: content(WIT_EXTENSION),
+        manifest: content_of(MANIFEST_EXTENSION).map(|text| (text, &*manifest_name)),
+        wit: content_of(WIT_EXTENSION),
     };
     let (inspection, manifest) =
         inspect_content(&package.name, &content).map_err(|error| changed().with_source(error))?;
@@ -124,7 +126,7 @@ fn require_inspected(changes: &[(&str, FileChange)], package: &Package) -> Resul
     if is_same { Ok(()) } else { Err(changed()) }
 }
 
-/// Returns the size up to which a host reads a file of a package.
+/// Returns the size up to which a host reads a package's file with an extension.
 fn bytes_max(extension: &str) -> u64 {
     match extension {
         MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,

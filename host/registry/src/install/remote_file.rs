@@ -10,13 +10,15 @@ use url::{Host, Url};
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Downloads packages and package indexes. This crate has no HTTP client; `toolwit::download::HttpDownloader` is one.
+/// Downloads packages and package indexes. This crate has no HTTP client; `toolwit::download::HttpDownloader` implements this
+/// trait.
 #[async_trait]
 pub trait Download: Send + Sync {
-    /// Downloads a file of at most `bytes_max` bytes, without credentials. A redirect must be checked with [`FileUrl::join`].
+    /// Downloads a file of at most `bytes_max` bytes, without credentials. The target of a redirect must be checked with
+    /// [`FileUrl::join`].
     ///
     /// # Errors
-    /// If the file cannot be downloaded completely, or is larger.
+    /// If the file cannot be downloaded completely, or is larger than `bytes_max`.
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error>;
 }
 
@@ -28,16 +30,16 @@ impl FileUrl {
     /// Parses a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`]. The error does not contain a password.
+    /// [`ErrorKind::Configuration`] for a URL that is invalid or not allowed. The error does not contain a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let url = Url::parse(text.trim()).map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
         Self::check(url)
     }
 
-    /// Resolves a link or a redirect. An `https` URL leads to `https` URLs only.
+    /// Resolves the target of a link or a redirect, without its fragment. The target of an `https` URL must be an `https` URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`].
+    /// [`ErrorKind::Configuration`] for a target that is invalid or not allowed.
     pub fn join(&self, target: &str) -> Result<Self, Error> {
         let joined = self.0.join(target.trim());
         let mut url = joined.map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
@@ -63,12 +65,14 @@ impl FileUrl {
         self.0.as_str()
     }
 
-    /// Returns the last segment of the path without the extension `.wasm`: the name of a plugin at this URL.
+    /// Returns the name of the plugin at this URL: the last segment of the path, without the extension `.wasm`. It is not
+    /// checked.
     pub(super) fn plugin_name(&self) -> &str {
         let file = self.0.path().rsplit('/').next().unwrap_or_default();
         file.strip_suffix(".wasm").unwrap_or(file)
     }
 
+    /// Checks that a URL is allowed.
     fn check(url: Url) -> Result<Self, Error> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(invalid("a URL contains a user name or a password"));
@@ -112,7 +116,7 @@ fn invalid(message: &str) -> Error {
 pub struct FileDigest(String);
 
 impl FileDigest {
-    /// Computes the digest of a content.
+    /// Computes the digest of a file's content.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
         Self(format!("{:x}", Sha256::digest(content)))
@@ -121,7 +125,7 @@ impl FileDigest {
     /// Parses 64 hexadecimal digits.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`].
+    /// [`ErrorKind::Configuration`] for any other text.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let digits = text.trim();
         if digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -155,7 +159,7 @@ impl fmt::Display for FileDigest {
 pub struct RemoteFile {
     /// The URL.
     pub url: FileUrl,
-    /// The only accepted content.
+    /// The digest that the content of the file must have, if it is known.
     pub digest: Option<FileDigest>,
 }
 
@@ -163,7 +167,7 @@ impl RemoteFile {
     /// Parses a URL, with or without the fragment `#sha256=…`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`].
+    /// [`ErrorKind::Configuration`] for an invalid URL or digest.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (url, digest) = match text.split_once("#sha256=") {
             Some((url, digest)) => (url, Some(FileDigest::parse(digest)?)),

@@ -19,14 +19,14 @@ pub struct RemovedPackage {
 }
 
 impl LiveRegistry {
-    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If its folder is a link, only the link is
-    /// deleted.
+    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If the package has its own folder
+    /// and this is a link, only the link is deleted.
     ///
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be
-    /// deleted.
+    /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be deleted.
+    /// Those of [`LiveRegistry::refresh`], in which case the files are deleted already.
     pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
         let registry = self.current();
         let package = only_package(&registry, name)?;
@@ -39,7 +39,10 @@ impl LiveRegistry {
     }
 }
 
-/// Finds the package with a name, which no other package may have.
+/// Returns the package with a name.
+///
+/// # Errors
+/// If there is no such package, or more than one.
 fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
     let packages = registry.packages();
     let matching: Vec<_> = packages.iter().filter(|package| package.name == name).collect();
@@ -54,13 +57,13 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
             };
             (format!("there is no package `{name}`"), suggestion)
         }
-        several => {
-            let paths: Vec<_> = several
+        namesakes => {
+            let paths: Vec<_> = namesakes
                 .iter()
                 .map(|package| package.path.display().to_string())
                 .collect();
             (
-                format!("{} packages are called `{name}`", several.len()),
+                format!("{} packages are called `{name}`", namesakes.len()),
                 format!("remove one of the files yourself: {}", paths.join(", ")),
             )
         }
@@ -68,14 +71,14 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
 
-/// Deletes the files of a package, the component first, so that a partial deletion leaves no package. `paths` are the
-/// paths that the registry scans.
+/// Deletes the files of a package and returns them. The component is deleted first, so that a partial deletion leaves no
+/// package. `paths` are the paths that the registry scans.
 fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let failed = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
-    // The package's own folder. A component that is a scanned path itself, or directly in a plugin directory, has no folder.
+    // A component in a plugin directory, or one that is a scanned path itself, has no folder of its own.
     let is_scanned = |path: &Path| paths.iter().any(|scanned| scanned == path);
     let folder = package.path.parent();
     let folder = folder.filter(|folder| !is_scanned(folder) && !is_scanned(&package.path));

@@ -28,14 +28,15 @@ pub enum PackageSource {
 pub struct PackageQuery {
     /// The name of the package.
     pub name: String,
-    /// The accepted versions. `None` accepts all versions except pre-releases.
+    /// The requirement for the version. `None` accepts all versions except pre-releases.
     pub version: Option<VersionReq>,
 }
 
 impl PackageSource {
-    /// Parses a source: a URL, the path of an existing file or directory, or a package of the index.
+    /// Parses a source: a URL, a path, or a package of the index.
     ///
-    /// Text that is none of these is a path, if it looks like one.
+    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a slash, or
+    /// ends in `.wasm`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid URL, name or version.
@@ -63,7 +64,7 @@ impl PackageQuery {
     /// requirements as in Cargo.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`].
+    /// [`ErrorKind::Configuration`] for an invalid name or version.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (name, version) = match text.split_once('@') {
             Some((name, version)) => (name, Some(requirement(version)?)),
@@ -77,21 +78,22 @@ impl PackageQuery {
     }
 }
 
-/// Checks the name of a package that comes from elsewhere. The name of its file must not be hidden or look like an option.
+/// Checks the name of a package that is not on this machine yet. It becomes a file name, which must not look like an option.
 pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
     let is_plain = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    let checked = check_name(name).and(if is_plain {
+    let result = check_name(name).and(if is_plain {
         Ok(())
     } else {
         Err("does not begin with a letter or a digit")
     });
-    checked.map_err(|why| {
+    result.map_err(|why| {
         let message = format!("`{}` is not the name of a package: it {why}", printable(name));
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion("name a component file, a directory, a URL, or a package as `NAME@VERSION`")
     })
 }
 
+/// Parses a version requirement. A version without an operator requires equality of the numbers that it has.
 fn requirement(text: &str) -> Result<VersionReq, Error> {
     let is_plain = text.starts_with(|first: char| first.is_ascii_digit());
     let parsed = if is_plain {

@@ -1,4 +1,5 @@
-//! Amounts with units in a manifest or `toolwit.toml`. They are checked by the parser, so that errors have a line and a column.
+//! Amounts in a manifest or `toolwit.toml`: durations, numbers of bytes and a percentage. Deserialization checks them, so that
+//! errors have a line and a column.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,23 +9,28 @@ use serde::{Deserialize, Deserializer, de};
 
 use toolwit_core::limits::{ByteCount, Span};
 
-pub(crate) fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    checked::<Span, D>(deserializer)
+/// Deserializes a duration with a unit, such as `5s`, and keeps its text.
+pub(crate) fn deserialize_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    deserialize_amount::<Span, D>(deserializer)
 }
 
-pub(crate) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    checked::<ByteCount, D>(deserializer)
+/// Deserializes a number of bytes with a unit, such as `64MiB`, and keeps its text.
+pub(crate) fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    deserialize_amount::<ByteCount, D>(deserializer)
 }
 
-pub(super) fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+/// Deserializes [`RankingHints::quality`](super::RankingHints::quality), in percent.
+pub(super) fn deserialize_quality<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
     match Option::<u8>::deserialize(deserializer)? {
         Some(percent) if percent > 100 => Err(de::Error::custom("the quality must be from 0 to 100 percent")),
         percent => Ok(percent),
     }
 }
 
-/// Deserializes an optional amount: a stored manifest has `null` for each missing one.
-fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+/// Deserializes an amount and keeps its text. It is optional, because a manifest in the store has `null` for a missing amount.
+fn deserialize_amount<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     text.iter()
         .try_for_each(|text| text.parse::<A>().map(drop))
@@ -32,10 +38,12 @@ fn checked<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D)
     Ok(text)
 }
 
-pub(crate) fn parse_span(text: &str) -> Option<Duration> {
+/// Parses a duration with a unit. `None` if the text is not a duration.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     text.parse::<Span>().ok().map(|span| span.0)
 }
 
+/// Parses a number of bytes with a unit. `None` if the text is not a number of bytes.
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     text.parse::<ByteCount>().ok().map(|bytes| bytes.0)
 }

@@ -10,7 +10,7 @@ use toolwit_sections::{UI_SECTION, custom_section};
 
 use super::Manifest;
 
-/// The HTML documents of a package by their names.
+/// The HTML documents of a package, by file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interfaces(BTreeMap<String, String>);
 
@@ -18,7 +18,7 @@ impl Interfaces {
     /// Reads the documents that a component contains.
     ///
     /// # Errors
-    /// [`ErrorKind::MalformedComponent`] if their section is invalid or too large.
+    /// [`ErrorKind::Configuration`] if their section is too large, [`ErrorKind::MalformedComponent`] if it is invalid.
     pub(crate) fn embedded(component: &[u8]) -> Result<Self, Error> {
         let Some(section) = custom_section(component, UI_SECTION) else {
             return Ok(Self::default());
@@ -30,20 +30,21 @@ impl Interfaces {
         })
     }
 
-    /// Collects the documents that a manifest names. `read` returns `None` for a document without a file; it is then
-    /// taken from the component.
+    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if there is no
+    /// such file: the document is then taken from the component.
     ///
     /// # Errors
-    /// Those of `read`; [`ErrorKind::Configuration`] if neither a file nor the component has a document.
+    /// Those of `read` and of [`Interfaces::embedded`]; [`ErrorKind::Configuration`] if neither a file nor the component has a
+    /// document.
     pub(crate) fn of(
         manifest: &Manifest,
         component: &[u8],
         read: &dyn Fn(&str) -> Result<Option<String>, Error>,
     ) -> Result<Self, Error> {
-        let mut earlier = Self::embedded(component)?.0;
+        let mut embedded = Self::embedded(component)?.0;
         let mut documents = BTreeMap::new();
         for name in manifest.interfaces() {
-            let document = read(name)?.or_else(|| earlier.remove(name)).ok_or_else(|| {
+            let document = read(name)?.or_else(|| embedded.remove(name)).ok_or_else(|| {
                 let message = format!("the user interface `{name}` cannot be embedded: there is no such file");
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion("put it next to the manifest")
@@ -53,10 +54,10 @@ impl Interfaces {
         Ok(Self(documents))
     }
 
-    /// Checks that every document that a manifest names exists.
+    /// Checks that these documents include all that a manifest names.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with the first document that does not exist.
+    /// [`ErrorKind::Configuration`] with the first missing document.
     pub(crate) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
         match manifest.interfaces().find(|name| !self.0.contains_key(*name)) {
             None => Ok(()),
@@ -69,7 +70,8 @@ impl Interfaces {
         }
     }
 
-    /// Returns the contents of the sections for a component.
+    /// Returns the content of the custom section for a component. The list is empty if there are no documents: the component
+    /// then gets no section.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if they are too large.
@@ -82,6 +84,7 @@ impl Interfaces {
         Ok(vec![section])
     }
 
+    /// Returns the document with this file name, if there is one.
     pub(crate) fn into_document(mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }

@@ -1,28 +1,32 @@
-//! Texts of a manifest that are shown in one line. They are checked by the parser, so that errors have a line and a column.
+//! Texts of a manifest with a limited length. Deserialization checks them, so that errors have a line and a column.
 
 use serde::{Deserialize, Deserializer, de};
 
 use toolwit_core::text::is_printable;
 
-/// Maximum length of a version and of a name, in characters.
+/// Maximum length of a version, a name and a file name, in characters.
 const NAME_CHARS_MAX: usize = 128;
 
-/// Maximum length of the description of a value, in characters. A model reads it if the value is missing.
+/// Maximum length of the description of an environment variable, in characters. A model reads the description if the variable
+/// is not set.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
-pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+/// Deserializes the version of a package, which must be one line.
+pub(super) fn deserialize_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let version = Option::<String>::deserialize(deserializer)?;
-    version.map(one_line).transpose()
+    version.map(require_one_line).transpose()
 }
 
-pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    match one_line(String::deserialize(deserializer)?)? {
-        name if name.is_empty() => Err(de::Error::custom("the name is empty")),
+/// Deserializes the name of an environment variable, which must be one line and not empty.
+pub(super) fn deserialize_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match require_one_line(String::deserialize(deserializer)?)? {
+        name if name.is_empty() => Err(de::Error::custom("the name must not be empty")),
         name => Ok(name),
     }
 }
 
-pub(super) fn file_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+/// Deserializes the name of a file next to the manifest. The name cannot lead to another directory.
+pub(super) fn deserialize_file_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let Some(name) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
@@ -32,21 +36,23 @@ pub(super) fn file_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
             "it must be a file name of letters, digits, `-`, `_` and `.`",
         ));
     }
-    limited(name, NAME_CHARS_MAX).map(Some)
+    require_length(name, NAME_CHARS_MAX).map(Some)
 }
 
-pub(super) fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    limited(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
+/// Deserializes the description of an environment variable.
+pub(super) fn deserialize_description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    require_length(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
 }
 
-fn one_line<E: de::Error>(text: String) -> Result<String, E> {
+/// Returns a text that is one line of visible characters and not too long for a name.
+fn require_one_line<E: de::Error>(text: String) -> Result<String, E> {
     if text.chars().any(|c| c == '\n' || !is_printable(c)) {
-        return Err(E::custom("the text has several lines, or invisible characters"));
+        return Err(E::custom("the text must be one line without invisible characters"));
     }
-    limited(text, NAME_CHARS_MAX)
+    require_length(text, NAME_CHARS_MAX)
 }
 
-fn limited<E: de::Error>(text: String, chars_max: usize) -> Result<String, E> {
+fn require_length<E: de::Error>(text: String, chars_max: usize) -> Result<String, E> {
     if text.chars().count() > chars_max {
         return Err(E::custom(format_args!(
             "the text is longer than {chars_max} characters"

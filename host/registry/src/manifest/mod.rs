@@ -29,7 +29,7 @@ pub use toolwit_sections::MANIFEST_SECTION;
 #[non_exhaustive]
 pub struct Manifest {
     /// The version of the package.
-    #[serde(deserialize_with = "line::version")]
+    #[serde(deserialize_with = "line::deserialize_version")]
     pub version: Option<String>,
     /// A one-sentence description of the package.
     pub description: Option<String>,
@@ -49,7 +49,8 @@ pub struct Manifest {
     pub ranking: RankingHints,
     /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
-    /// The effect class of its tools: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    /// The effect class of its tools: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox
+    /// proves.
     pub effect: Option<EffectClass>,
     /// The effects of its tools, as text for models.
     pub hints: Hints,
@@ -71,10 +72,10 @@ pub struct Manifest {
 #[non_exhaustive]
 pub struct EnvironmentNeed {
     /// The variable's name.
-    #[serde(deserialize_with = "line::name")]
+    #[serde(deserialize_with = "line::deserialize_name")]
     pub name: String,
     /// A description of the value, and how to obtain it.
-    #[serde(default, deserialize_with = "line::description")]
+    #[serde(default, deserialize_with = "line::deserialize_description")]
     pub description: String,
     /// Whether the tools of the package fail without it.
     #[serde(default)]
@@ -88,7 +89,7 @@ pub struct EnvironmentNeed {
 pub struct RankingHints {
     /// The quality in percent.
     #[schemars(range(max = 100))]
-    #[serde(deserialize_with = "amounts::percent")]
+    #[serde(deserialize_with = "amounts::deserialize_quality")]
     pub quality: Option<u8>,
     /// The popularity, such as the number of downloads.
     pub popularity: Option<u64>,
@@ -115,34 +116,34 @@ pub struct LimitSettings {
     /// The fuel, about one unit per instruction.
     pub fuel: Option<u64>,
     /// The wall-clock time, such as `5s`.
-    #[serde(deserialize_with = "amounts::span")]
+    #[serde(deserialize_with = "amounts::deserialize_duration")]
     pub wall: Option<String>,
     /// The memory, such as `64MiB`.
-    #[serde(alias = "memory", deserialize_with = "amounts::bytes")]
+    #[serde(alias = "memory", deserialize_with = "amounts::deserialize_bytes")]
     pub memory_bytes: Option<String>,
     /// The size of the result, such as `64KiB`.
-    #[serde(alias = "result", deserialize_with = "amounts::bytes")]
+    #[serde(alias = "result", deserialize_with = "amounts::deserialize_bytes")]
     pub result_bytes: Option<String>,
     /// The size of standard output, standard error and log.
-    #[serde(deserialize_with = "amounts::bytes")]
+    #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub log_bytes: Option<String>,
     /// The size of all artifacts.
-    #[serde(deserialize_with = "amounts::bytes")]
+    #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub artifact_bytes: Option<String>,
     /// The number of calls into the host.
     pub host_calls: Option<u64>,
     /// The bytes that one call into the host copies.
-    #[serde(deserialize_with = "amounts::bytes")]
+    #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub host_call_bytes: Option<String>,
     /// The number of live host resources and component handles.
     pub resources: Option<usize>,
     /// The memory of the host that these resources hold.
-    #[serde(deserialize_with = "amounts::bytes")]
+    #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub host_memory_bytes: Option<String>,
     /// The number of HTTP requests.
     pub http_requests: Option<u32>,
     /// The size of all HTTP requests and responses.
-    #[serde(deserialize_with = "amounts::bytes")]
+    #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub http_bytes: Option<String>,
     /// The depth of nested calls, the outermost included.
     pub nested_depth: Option<u32>,
@@ -172,15 +173,15 @@ pub struct ToolSettings {
     /// Search keywords.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Its effect class: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    /// Its effect class: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox proves.
     #[serde(default)]
     pub effect: Option<EffectClass>,
     /// Its effects, as text for models.
     #[serde(default)]
     pub hints: Hints,
-    /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file, which is
-    /// next to the manifest.
-    #[serde(default, deserialize_with = "line::file_name")]
+    /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file,
+    /// which is next to the manifest.
+    #[serde(default, deserialize_with = "line::deserialize_file_name")]
     pub ui: Option<String>,
 }
 
@@ -212,10 +213,10 @@ pub enum RebindSetting {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Tier {
-    /// It adds nothing for models to the WIT.
+    /// It has none of the fields that make a manifest rich.
     #[default]
     Minimal,
-    /// It has a use case, limitations, examples, settings of tools, environment variables or frameworks.
+    /// It has a use case, limitations, examples, settings of tools, environment variables or frameworks for models and users.
     Rich,
 }
 
@@ -232,14 +233,14 @@ impl Manifest {
         if is_rich { Tier::Rich } else { Tier::Minimal }
     }
 
-    /// Returns the annotations for the inspection of the component.
+    /// Converts the manifest to the annotations with which the component is inspected.
     #[must_use]
     pub fn annotations(&self) -> Annotations {
-        let text = |description: &Option<String>,
-                    use_case: &Option<String>,
-                    limitations: &Option<String>,
-                    examples: &[String],
-                    hints: Hints| {
+        let to_text = |description: &Option<String>,
+                       use_case: &Option<String>,
+                       limitations: &Option<String>,
+                       examples: &[String],
+                       hints: Hints| {
             let mut text = ToolText::default();
             text.description.clone_from(description);
             text.use_case.clone_from(use_case);
@@ -249,19 +250,19 @@ impl Manifest {
             text
         };
         let mut annotations = Annotations::default();
-        annotations.all = text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
+        annotations.all = to_text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
         annotations.all.effect = self.effect;
         annotations.limits = self.limits.request();
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
-            let mut needed = Requirement::default();
-            needed.name.clone_from(&need.name);
-            needed.description.clone_from(&need.description);
-            annotations.requirements.push(needed);
+            let mut requirement = Requirement::default();
+            requirement.name.clone_from(&need.name);
+            requirement.description.clone_from(&need.description);
+            annotations.requirements.push(requirement);
         }
         for tool in &self.tools {
             let (examples, hints) = (&tool.examples, tool.hints);
-            let mut tool_text = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
+            let mut tool_text = to_text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
             tool_text.effect = tool.effect;
             annotations.tools.insert(tool.export.clone(), tool_text);
         }
@@ -277,19 +278,19 @@ impl Manifest {
         annotations
     }
 
-    /// Returns the names of the user interfaces of its tools, each once.
+    /// Returns the file names of the user interfaces of its tools, each once.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         let names: BTreeSet<_> = self.tools.iter().filter_map(|tool| tool.ui.as_deref()).collect();
         names.into_iter()
     }
 
-    /// Returns the settings of a tool, by its id and name.
+    /// Returns the settings of the tool with this id and name, or `None` if the manifest has none for it.
     #[must_use]
     pub fn tool(&self, id: &str, name: &str) -> Option<&ToolSettings> {
         let function = id.split_once('#').map_or(id, |(_, function)| function);
-        let plain = function.rsplit(']').next().unwrap_or(function);
+        let function_name = function.rsplit(']').next().unwrap_or(function);
         let export = id.split_once('/').map_or(id, |(_, export)| export);
-        let is_match = |tool: &&ToolSettings| [function, plain, export, name].contains(&tool.export.as_str());
+        let is_match = |tool: &&ToolSettings| [function, function_name, export, name].contains(&tool.export.as_str());
         self.tools.iter().find(is_match)
     }
 }
@@ -297,7 +298,7 @@ impl Manifest {
 impl Hints {
     /// Returns the hints as text. `None` without hints.
     fn description(self) -> Option<String> {
-        let words = [
+        let phrases = [
             (self.read_only, "it changes nothing", "it changes something"),
             (self.destructive, "it may destroy something", "it destroys nothing"),
             (
@@ -306,7 +307,7 @@ impl Hints {
                 "each call counts",
             ),
         ];
-        let texts: Vec<_> = words
+        let texts: Vec<_> = phrases
             .into_iter()
             .filter_map(|(hint, yes, no)| Some(if hint? { yes } else { no }))
             .collect();
@@ -315,13 +316,13 @@ impl Hints {
 }
 
 impl LimitSettings {
-    /// Returns the limits. Their format has been checked by the parser.
+    /// Parses the limits. Deserialization has checked that they are valid.
     #[must_use]
     pub fn request(&self) -> LimitOverrides {
         let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
         LimitOverrides {
             fuel_max: self.fuel,
-            wall_max: self.wall.as_deref().and_then(amounts::parse_span),
+            wall_max: self.wall.as_deref().and_then(amounts::parse_duration),
             memory_bytes_max: bytes(&self.memory_bytes),
             result_bytes_max: bytes(&self.result_bytes),
             log_bytes_max: bytes(&self.log_bytes).and_then(|bytes| usize::try_from(bytes).ok()),

@@ -24,25 +24,29 @@ impl Manifest {
     /// Reads the manifest that is embedded in a component. `None` if there is no manifest.
     ///
     /// # Errors
-    /// Those of [`Manifest::parse`].
+    /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) also if the section
+    /// is too large or not UTF-8 text.
     pub fn embedded(component: &[u8]) -> Result<Option<Self>, Error> {
         let Some(section) = custom_section(component, MANIFEST_SECTION) else {
             return Ok(None);
         };
-        let refused = |why: &str| text_file::refused(&format!("the manifest {MANIFEST_SECTION}"), why);
+        let unusable = |why: &str| text_file::unusable(&format!("the manifest {MANIFEST_SECTION}"), why);
         if section.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(refused(&format!("it is larger than {}", ByteCount(MANIFEST_BYTES_MAX))));
+            return Err(unusable(&format!(
+                "it is larger than {}",
+                ByteCount(MANIFEST_BYTES_MAX)
+            )));
         }
         match std::str::from_utf8(section) {
             Ok(text) => Self::parse(text, MANIFEST_SECTION).map(Some),
-            Err(_) => Err(refused("it is not UTF-8 text")),
+            Err(_) => Err(unusable("it is not UTF-8 text")),
         }
     }
 
     /// Reads the manifest in a file. `None` if the file does not exist.
     ///
     /// # Errors
-    /// Those of [`Manifest::parse`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io).
+    /// Those of [`Manifest::parse`] and of [`text_file::read`].
     pub(crate) fn from_file(path: &Path) -> Result<Option<Self>, Error> {
         let origin = path.file_name().unwrap_or_default().to_string_lossy();
         let text = text_file::read(path, MANIFEST_BYTES_MAX)?;

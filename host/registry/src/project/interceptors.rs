@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::package::check_name;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A plugin that wraps the calls of tools; it exports `toolwit:plugin/interceptor`.
+/// The settings of an interceptor: a plugin that wraps the calls of tools. It exports `toolwit:plugin/interceptor`.
 ///
-/// As text, it is `PLUGIN` for every tool, or `PLUGIN=TOOL,TOOL` for those with these names or ids.
+/// Their text form is `PLUGIN` for every tool, or `PLUGIN=TOOL,TOOL` for the tools with these names or ids.
 ///
 /// ```
 /// use toolwit_registry::InterceptorSettings;
@@ -25,7 +25,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub struct InterceptorSettings {
     /// The name of the plugin.
     pub plugin: String,
-    /// The names or ids of the tools that it wraps. Without any, it wraps every tool.
+    /// The names or ids of the tools that it wraps. An empty list stands for every tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
 }

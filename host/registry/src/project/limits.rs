@@ -21,7 +21,7 @@ pub struct ProjectLimits {
     pub limits: LimitSettings,
     /// Limits of each run.
     pub run: RunSettings,
-    /// Tools with a higher limit of time.
+    /// Tools whose calls may take longer than others.
     pub tools: LongRunningTools,
 }
 
@@ -46,10 +46,10 @@ pub struct RunSettings {
     pub calls: Option<u32>,
     /// The sum of input and output tokens.
     pub tokens: Option<u64>,
-    /// The estimated tokens of a request beyond which older messages are summarized.
+    /// The estimated number of tokens of a request above which older messages are summarized.
     pub context_tokens: Option<u64>,
     /// The duration, such as `2m`.
-    #[serde(deserialize_with = "amounts::span")]
+    #[serde(deserialize_with = "amounts::deserialize_duration")]
     wall: Option<String>,
 }
 
@@ -57,11 +57,11 @@ impl RunSettings {
     /// Returns the duration.
     #[must_use]
     pub fn wall(&self) -> Option<Duration> {
-        self.wall.as_deref().and_then(amounts::parse_span)
+        self.wall.as_deref().and_then(amounts::parse_duration)
     }
 
-    /// Returns the settings with each limit reduced to the limit in `allowed`, or to its default. Tokens are unlimited
-    /// by default.
+    /// Returns the settings with each limit reduced to the limit in `allowed`, or to the default if `allowed` does not set that
+    /// limit. The numbers of tokens stay as they are: they have no default that a project could exceed.
     fn within(&self, allowed: &Self) -> Self {
         let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
         let is_within = self.wall().is_none_or(|wall| wall <= wall_max);
@@ -78,15 +78,15 @@ impl RunSettings {
 }
 
 impl ProjectLimits {
-    /// Returns the limits that are higher than the defaults.
+    /// Returns the limits that are higher than the defaults, and all long-running tools.
     #[must_use]
     pub fn raised(&self) -> Self {
-        let nothing = Self::default();
+        let defaults = Self::default();
         Self {
-            limits: keys_that(&self.limits, |one: &LimitSettings| {
-                one.request().within(&nothing.limits.request()) != one.request()
+            limits: settings_with(&self.limits, |one: &LimitSettings| {
+                one.request().within(&defaults.limits.request()) != one.request()
             }),
-            run: keys_that(&self.run, |one: &RunSettings| one.within(&nothing.run) != *one),
+            run: settings_with(&self.run, |one: &RunSettings| one.within(&defaults.run) != *one),
             tools: self.tools.clone(),
         }
     }
@@ -97,19 +97,19 @@ impl ProjectLimits {
         *self == Self::default()
     }
 
-    /// Returns the limits of each call that apply. A limit above the default applies only up to the accepted limit.
+    /// Returns the limits that apply to each call. A limit above the default applies only up to the accepted limit.
     #[must_use]
     pub fn of_calls(&self, accepted: &Self) -> LimitOverrides {
         self.limits.request().within(&accepted.limits.request())
     }
 
-    /// Returns the limits of each run that apply. A limit above the default applies only up to the accepted limit.
+    /// Returns the limits that apply to each run. A limit above the default applies only up to the accepted limit.
     #[must_use]
     pub fn of_runs(&self, accepted: &Self) -> RunSettings {
         self.run.within(&accepted.run)
     }
 
-    /// Returns the ids of the long-running tools that were accepted.
+    /// Returns the ids of the long-running tools that the user has accepted.
     pub fn long_running<'a>(&'a self, accepted: &'a Self) -> impl Iterator<Item = &'a str> {
         let is_accepted = |id: &&String| accepted.tools.long_running.contains(id);
         self.tools.long_running.iter().filter(is_accepted).map(String::as_str)
@@ -129,8 +129,8 @@ impl ProjectLimits {
     }
 }
 
-/// Returns only the settings that have a property, each on its own.
-fn keys_that<T>(settings: &T, has_property: impl Fn(&T) -> bool) -> T
+/// Returns only the settings that have a property. The property is tested for each setting separately, with all others unset.
+fn settings_with<T>(settings: &T, has_property: impl Fn(&T) -> bool) -> T
 where
     T: Default + Serialize + DeserializeOwned,
 {
@@ -140,8 +140,8 @@ where
     };
     // Settings that were read from TOML can be written as TOML.
     let table = Table::try_from(settings).unwrap_or_default();
-    let kept: Table = table.into_iter().filter(has_property).collect();
-    kept.try_into().unwrap_or_default()
+    let selected: Table = table.into_iter().filter(has_property).collect();
+    selected.try_into().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -31,18 +31,18 @@ pub struct Project {
     tools: LongRunningTools,
     /// Limits of each run.
     run: RunSettings,
-    /// Read by the build of a plugin.
+    /// The settings of a build, which the build reads itself.
     build: IgnoredAny,
-    /// Read by the conversations that use tool groups.
+    /// The settings of tool groups, which are read elsewhere.
     groups: IgnoredAny,
-    /// Read by the conversations that use MCP servers. They are proposals, because they start programs.
+    /// The settings of MCP servers, which are read elsewhere. They are proposals, because they start programs.
     mcp: IgnoredAny,
     /// The index of packages that the project proposes. It applies only after the user has accepted it.
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
-    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see all
-    /// arguments and results.
+    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see
+    /// all arguments and results.
     pub interceptors: Vec<InterceptorSettings>,
     /// Settings of the sandbox that the project proposes. They apply only after the user has accepted them.
     pub sandbox: SandboxSettings,
@@ -62,12 +62,12 @@ pub struct SandboxSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct IndexSettings {
-    /// Its URL. With the fragment `#sha256=DIGEST`, only this content is accepted.
+    /// Its URL. With the fragment `#sha256=DIGEST`, only content with this digest is accepted.
     pub url: Option<RemoteFile>,
 }
 
 impl IndexSettings {
-    /// Reads the settings from a file of their own. Without a file, nothing is set.
+    /// Reads the settings from a file that has no other settings. Without the file, nothing is set.
     ///
     /// # Errors
     /// Those of [`Project::read`].
@@ -103,11 +103,12 @@ impl Project {
         }
     }
 
-    /// Reads `toolwit.toml` in a directory. Without a file, nothing is set.
+    /// Reads `toolwit.toml` in a directory. Without the file, nothing is set.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key;
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
+    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
+    /// cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
             Some(text) => Self::parse(&text),

@@ -8,25 +8,26 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 
 use super::CurrentSnapshot;
-use crate::catalog::HealthBoost;
+use crate::catalog::HealthSignal;
 use crate::health::{check_outcome, is_use, now_ms};
 use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// The codes of the last recorded health. A call with the same code does not write the health again.
-const NOTHING: u8 = 0;
-const SUCCESS: u8 = 1;
-const FAILURE: u8 = 2;
+/// The health that a [`HealthTool`] wrote last, as a number. A call with the same health does not write it again.
+const NOT_WRITTEN: u8 = 0;
+const HEALTHY: u8 = 1;
+const BROKEN: u8 = 2;
 
-/// Records the health and the uses of a tool: at once for the searches of this process, and in the store when the health changes,
-/// when the number of uses reaches a power of two, and when the tool is dropped.
+/// A tool that records its health and its uses. Searches of this process use them at once. They are written to the store when
+/// the health changes, when the number of uses reaches a power of two, and when the tool is dropped.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
     current: Arc<CurrentSnapshot>,
-    recorded: AtomicU8,
+    /// One of the numbers above.
+    written_health: AtomicU8,
     uses: AtomicU64,
     /// The uses that are not in the store yet.
     pending_uses: AtomicU64,
@@ -40,26 +41,27 @@ impl HealthTool {
             tool,
             store,
             current,
-            recorded: AtomicU8::new(NOTHING),
+            written_health: AtomicU8::new(NOT_WRITTEN),
             uses: AtomicU64::new(0),
             pending_uses: AtomicU64::new(0),
         }
     }
 
+    /// Records the outcome of a call.
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
-        let health = check.as_ref().map(|(_, outcome)| match outcome {
-            CheckOutcome::Success => (HealthBoost::Healthy, SUCCESS),
-            CheckOutcome::Failure(_) => (HealthBoost::Broken, FAILURE),
+        let health = check.as_ref().map(|(_, rating)| match rating {
+            CheckOutcome::Success => (HealthSignal::Healthy, HEALTHY),
+            CheckOutcome::Failure(_) => (HealthSignal::Broken, BROKEN),
         });
         self.current
-            .record_call(&self.key, health.map(|(boost, _)| boost), is_use);
-        let is_changed = health.is_some_and(|(_, code)| self.recorded.swap(code, Ordering::Relaxed) != code);
+            .record_call(&self.key, health.map(|(signal, _)| signal), is_use);
+        let is_changed = health.is_some_and(|(_, code)| self.written_health.swap(code, Ordering::Relaxed) != code);
         if is_use {
             self.pending_uses.fetch_add(1, Ordering::Relaxed);
         }
-        let is_due = is_use && (self.uses.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
-        if !is_changed && !is_due {
+        let must_write_uses = is_use && (self.uses.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
+        if !is_changed && !must_write_uses {
             return;
         }
         let write = self.write(check);
@@ -105,12 +107,12 @@ impl Tool for HealthTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let answer = self.tool.call(arguments, context).await;
-        let outcome = answer.as_ref().map_err(|error| match error {
+        let result = self.tool.call(arguments, context).await;
+        let outcome = result.as_ref().map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
         });
         self.record(outcome).await;
-        answer
+        result
     }
 
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {

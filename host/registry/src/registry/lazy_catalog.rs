@@ -8,10 +8,10 @@ use crate::catalog::Catalog;
 /// Builds a search index.
 type Build = Box<dyn FnOnce() -> Catalog + Send>;
 
-/// A search index, or the function that builds it on first use: a host can serve its tools before it is built.
+/// A search index that is built when it is first used, so that a host can serve tools before.
 pub(crate) struct LazyCatalog {
     catalog: OnceLock<Catalog>,
-    /// Taken when the index is built.
+    /// The function that builds the index; `None` once the index is built.
     build: Mutex<Option<Build>>,
 }
 
@@ -24,7 +24,7 @@ impl LazyCatalog {
         }
     }
 
-    /// Returns the index. The first call builds it, and others wait for that.
+    /// Returns the index. The first call builds it; concurrent calls wait until it is built.
     pub(crate) fn get(&self) -> &Catalog {
         self.catalog.get_or_init(|| {
             let build = self.build.lock().unwrap_or_else(PoisonError::into_inner).take();

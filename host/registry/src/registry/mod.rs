@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use self::health_tool::HealthTool;
 pub(crate) use self::lazy_catalog::LazyCatalog;
-use crate::catalog::{Catalog, HealthBoost, Hit, Query};
+use crate::catalog::{Catalog, HealthSignal, Hit, Query};
 use crate::health::FailingTool;
 use crate::package::{Package, stored_path};
 use crate::store::{Store, StoreError, StoredTool, ToolKey, ToolQuery};
@@ -32,7 +32,8 @@ pub(crate) struct Snapshot {
     pub(crate) current: Arc<CurrentSnapshot>,
 }
 
-/// The current snapshot of some directories. Tools of every snapshot report their health to it.
+/// The newest of the snapshots of the same directories, which share this object. Tools of every snapshot report their health to
+/// it.
 #[derive(Default)]
 pub(crate) struct CurrentSnapshot(RwLock<Weak<Snapshot>>);
 
@@ -41,9 +42,9 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Sets the health of a tool, if it is given, and counts a use if `is_use`. Both affect the following searches. Does nothing
-    /// if the plugin has been replaced by another version.
-    pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthBoost>, is_use: bool) {
+    /// Records a call in the search index: sets the health of the tool, unless it is `None`, and counts a use if `is_use`. Does
+    /// nothing if the plugin has been replaced by another version.
+    pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthSignal>, is_use: bool) {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
         let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
             return;
@@ -71,7 +72,7 @@ impl Registry {
         self.packages().iter().filter_map(Package::plugin)
     }
 
-    /// Returns the package of this name.
+    /// Returns the package of this name. If several packages share the name, returns one of them, which is broken.
     #[must_use]
     pub fn package(&self, name: &str) -> Option<&Package> {
         let packages = self.packages();
@@ -81,8 +82,8 @@ impl Registry {
         packages.get(index)
     }
 
-    /// Returns the search index of the tools, to search it together with others; see [`CatalogUnion`](crate::CatalogUnion).
-    /// The first use of a snapshot waits until the index is built.
+    /// Returns the search index of the tools. A [`CatalogUnion`](crate::CatalogUnion) searches it together with others. The
+    /// first call for a snapshot waits until the index is built.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         self.snapshot.catalog.get()
@@ -94,13 +95,14 @@ impl Registry {
         self.catalog().search(query, may_use)
     }
 
-    /// Returns the plugin that a tool belongs to.
+    /// Returns the plugin of the tool with this id, or `None` if no usable package has its name. Does not check whether the
+    /// plugin has the tool.
     #[must_use]
     pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
         self.package(tool.split(['/', '#']).next()?)?.plugin()
     }
 
-    /// Returns the definition of a tool.
+    /// Returns the definition of the tool with this id.
     #[must_use]
     pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
         let tools = &self.plugin_of(tool)?.inspection().tools;
@@ -115,13 +117,13 @@ impl Registry {
         methods.find(|method| method.id.as_str() == id)
     }
 
-    /// Returns a tool whose resources live in `scope`. The outcome of its calls is recorded in the store.
+    /// Returns the tool with this id. Its resources live in `scope`. The outcome of its calls is recorded in the store.
     #[must_use]
     pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
         let plugin = self.plugin_of(tool)?;
         let tools = plugin.tools(scope);
-        let found = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
-        Some(self.with_health(plugin, found))
+        let tool = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
+        Some(self.recorded(plugin, tool))
     }
 
     /// Returns the tools of all plugins; see [`Registry::tool`].
@@ -136,7 +138,7 @@ impl Registry {
     #[must_use]
     pub fn tools_of(&self, plugin: &Arc<Plugin>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let tools = plugin.tools(scope).into_iter();
-        tools.map(|tool| self.with_health(plugin, tool)).collect()
+        tools.map(|tool| self.recorded(plugin, tool)).collect()
     }
 
     /// Returns the number of tools of all plugins.
@@ -145,7 +147,8 @@ impl Registry {
         self.plugins().map(|plugin| plugin.tool_count()).sum()
     }
 
-    fn with_health(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    /// Wraps a tool, so that its calls are recorded.
+    fn recorded(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
         Arc::new(HealthTool::new(
             tool,
@@ -161,7 +164,8 @@ impl Registry {
         &self.snapshot.store
     }
 
-    /// Returns the tools of usable plugins whose last call failed, however long ago.
+    /// Returns the tools of usable plugins that did not load or whose call failed, when that was last checked, however long
+    /// ago. Blocks.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -181,7 +185,7 @@ impl Registry {
         Ok(tools.collect())
     }
 
-    /// Returns the tools of usable plugins in an order, with their health and uses. Dynamic tools are not among them. Blocks.
+    /// Returns the tools of usable plugins that a query selects, in its order, with their health and uses. Blocks.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -194,7 +198,7 @@ impl Registry {
         Ok(tools)
     }
 
-    /// Returns whether both are the same snapshot, which means that nothing changed between them.
+    /// Returns whether both are the same snapshot: nothing has changed between them.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)

@@ -6,16 +6,16 @@ use std::thread;
 use super::Registry;
 use toolwit_sandbox::Plugin;
 
-/// The minimum number of plugins for a thread. Starting one takes about as long as parsing the inspection of one plugin.
-const PLUGINS_MIN: usize = 6;
+/// The minimum number of plugins that a thread parses. Starting a thread takes about as long as parsing one inspection.
+const PLUGINS_PER_THREAD_MIN: usize = 6;
 
 impl Registry {
-    /// Parses the cached inspections of all plugins, on several threads if there are many. Each is parsed once, when it is first used: this
-    /// prepares the use of all of them.
+    /// Parses the cached inspections of all plugins on several threads. Otherwise, each inspection is parsed when it is first
+    /// used, one after the other. Does nothing if there are too few plugins for several threads.
     pub fn parse_inspections(&self) {
         let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_parsed()).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.min(unparsed.len() / PLUGINS_MIN);
+        let threads = threads.min(unparsed.len() / PLUGINS_PER_THREAD_MIN);
         if threads < 2 {
             return;
         }

@@ -2,32 +2,34 @@
 
 use serde_json::Value;
 
-use super::{RequestedPermissions, directory, http_grant};
+use super::{RequestedPermissions, guest_directory, http_grant};
 
-/// Returns the requests in the description of a component. A capability that has no list requests everything of its kind.
-pub(super) fn requested(plugin: &str, manifest: &Value) -> RequestedPermissions {
-    let mut requested = RequestedPermissions::default();
+/// Returns the requests in the manifest that the section of a component contains. A capability without a list requests
+/// everything of its kind, which no grant can express.
+pub(super) fn requested_permissions(plugin: &str, manifest: &Value) -> RequestedPermissions {
+    let mut permissions = RequestedPermissions::default();
     let capabilities = manifest.pointer("/std/capabilities").and_then(Value::as_object);
     for (capability, declared) in capabilities.into_iter().flatten() {
         // Two versions of the format have two names for the list.
         let list = declared.get("allow").or_else(|| declared.get("constraints"));
         let entries = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if entries.is_empty() {
-            requested.add(plugin, None, capability);
+            permissions.add(plugin, None, capability);
         }
         for entry in entries {
             let grant = match capability.as_str() {
-                "wasi:http" => http(entry),
-                "wasi:filesystem" => files(entry),
+                "wasi:http" => http_entry_grant(entry),
+                "wasi:filesystem" => files_entry_grant(entry),
                 _ => None,
             };
-            requested.add(plugin, grant, &format!("{capability} {entry}"));
+            permissions.add(plugin, grant, &format!("{capability} {entry}"));
         }
     }
-    requested
+    permissions
 }
 
-fn http(entry: &Value) -> Option<(&'static str, String)> {
+/// Returns the key and the value of the grant for HTTP requests. `None` if a grant cannot express the entry.
+fn http_entry_grant(entry: &Value) -> Option<(&'static str, String)> {
     let is_default_port = entry
         .get("ports")
         .is_none_or(|ports| *ports == serde_json::json!([443]));
@@ -40,8 +42,9 @@ fn http(entry: &Value) -> Option<(&'static str, String)> {
     Some(("http", http_grant(host, "/", &methods)?))
 }
 
-fn files(entry: &Value) -> Option<(&'static str, String)> {
-    let directory = directory(entry.get("path")?.as_str()?)?;
+/// Returns the key and the value of the grant for a directory. `None` if a grant cannot express the entry.
+fn files_entry_grant(entry: &Value) -> Option<(&'static str, String)> {
+    let directory = guest_directory(entry.get("path")?.as_str()?)?;
     let access = match entry.get("mode")?.as_str()? {
         "ro" => "read",
         "rw" => "read-write",
@@ -71,7 +74,7 @@ mod tests {
             ]},
             "wasi:sockets": {},
         }}});
-        let requested = requested("web", &manifest);
+        let requested = requested_permissions("web", &manifest);
         let grants: Vec<_> = requested
             .grants
             .iter()
@@ -98,7 +101,7 @@ mod tests {
             json!({"std": 1}),
         ] {
             assert_eq!(
-                requested("web", &manifest),
+                requested_permissions("web", &manifest),
                 RequestedPermissions::default(),
                 "{manifest}"
             );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{RequestedPermissions, directory, http_grant, is_host};
+use super::{RequestedPermissions, guest_directory, http_grant, is_host};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Inspection;
@@ -12,10 +12,10 @@ use toolwit_sandbox::Inspection;
 /// The extension of a capability file.
 pub(crate) const CAPABILITIES_EXTENSION: &str = "capabilities.json";
 
-/// The directory of the guest that is the workspace.
+/// The guest's directory for the files of the workspace.
 const WORKSPACE: &str = "workspace";
 
-/// The package of the interfaces of IronClaw.
+/// The beginning of the names of IronClaw's interfaces: their WIT package.
 const PACKAGE: &str = "near:agent/";
 
 /// Returns whether a component was built for IronClaw.
@@ -28,7 +28,7 @@ pub(super) fn is_component(inspection: &Inspection) -> bool {
         .any(|interface| interface.starts_with(PACKAGE))
 }
 
-/// Reads the requests of a capability file.
+/// Parses the requests in a capability file.
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] if the text is not a capability file.
@@ -36,12 +36,12 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
     let file: CapabilityFile = serde_json::from_str(text).map_err(|error| {
         let message = format!("{origin} is not a capability file: {}", printable(&error.to_string()));
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("it is a JSON object with the key `capabilities`")
+            .with_suggestion("it must be a JSON object with the key `capabilities`")
     })?;
-    let mut requested = RequestedPermissions::default();
-    file.capabilities.unwrap_or_default().request(plugin, &mut requested);
-    file.outer.request(plugin, &mut requested);
-    Ok(requested)
+    let mut permissions = RequestedPermissions::default();
+    file.capabilities.unwrap_or_default().add_to(&mut permissions, plugin);
+    file.outer.add_to(&mut permissions, plugin);
+    Ok(permissions)
 }
 
 /// A capability file. Its other keys configure IronClaw.
@@ -121,46 +121,48 @@ struct Workspace {
 }
 
 impl Capabilities {
-    fn request(self, plugin: &str, requested: &mut RequestedPermissions) {
-        let mut placed = Vec::new();
+    /// Adds the capabilities to the permissions that a plugin requests.
+    fn add_to(self, permissions: &mut RequestedPermissions, plugin: &str) {
+        let mut http_secrets = Vec::new();
         if let Some(http) = self.http {
             for endpoint in http.allowlist {
                 let path = endpoint.path_prefix.as_deref().unwrap_or("/");
                 let grant = http_grant(&endpoint.host, path, &endpoint.methods).map(|value| ("http", value));
                 let methods = endpoint.methods.join(",");
                 let text = format!("http {methods} {}{path}", endpoint.host);
-                requested.add(plugin, grant, &text);
+                permissions.add(plugin, grant, &text);
             }
             for credential in http.credentials.into_values() {
                 for host in &credential.host_patterns {
                     let grant = credential.grant(host).map(|value| ("secret", value));
-                    requested.add(plugin, grant, &format!("secret {} for {host}", credential.secret_name));
+                    permissions.add(plugin, grant, &format!("secret {} for {host}", credential.secret_name));
                 }
-                placed.push(credential.secret_name);
+                http_secrets.push(credential.secret_name);
             }
         }
         for name in self.secrets.into_iter().flat_map(|secrets| secrets.allowed_names) {
-            if !placed.contains(&name) {
-                requested.add(plugin, None, &format!("secret {name}"));
+            if !http_secrets.contains(&name) {
+                permissions.add(plugin, None, &format!("secret {name}"));
             }
         }
         for (alias, tool) in self.tool_invoke.into_iter().flat_map(|tools| tools.aliases) {
-            requested.add(plugin, None, &format!("tool {tool}, named {alias}"));
+            permissions.add(plugin, None, &format!("tool {tool}, named {alias}"));
         }
         for prefix in self
             .workspace
             .into_iter()
             .flat_map(|workspace| workspace.allowed_prefixes)
         {
-            let grant = directory(&format!("{WORKSPACE}/{prefix}"));
+            let grant = guest_directory(&format!("{WORKSPACE}/{prefix}"));
             let grant = grant.map(|directory| ("files", format!("read {directory}")));
-            requested.add(plugin, grant, &format!("workspace {prefix}"));
+            permissions.add(plugin, grant, &format!("workspace {prefix}"));
         }
     }
 }
 
 impl Credential {
-    /// Returns the value of a grant: the name of the secret, the host, and the part of the request that carries it.
+    /// Returns the value of a grant: the name of the secret, the host, and the part of a request that contains the secret.
+    /// `None` if a grant cannot express one of them.
     fn grant(&self, host: &str) -> Option<String> {
         let is_name = |text: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -1,8 +1,8 @@
-//! The permissions that a package requests in the form of another host.
+//! The permissions that a package requests in a format of another host.
 //!
 //! - `wassette`: `NAME.policy.yaml` next to `NAME.wasm`.
 //! - `ironclaw`: `NAME.capabilities.json` next to the `NAME.wasm` of a component of IronClaw.
-//! - `act`: the section `act:component` of the component.
+//! - `act`: the section `act:component` in the component.
 
 mod act;
 mod ironclaw;
@@ -19,13 +19,14 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, MissingGrant};
 use toolwit_sandbox::{Plugin, act_manifest, read_component};
 
-/// Maximum number of requested permissions.
+/// Maximum number of requested permissions in one file or section. Further ones are ignored.
 const PERMISSIONS_MAX: usize = 256;
 
-/// Maximum length of a requested permission in a message, in characters.
+/// Maximum length of a requested permission as text, in characters. Longer text is cut off.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// The permissions that a package requests. A permission is not granted before an operator grants it.
+/// The permissions that a package requests in formats of other hosts. The package gets none of them until an operator grants
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestedPermissions {
@@ -36,36 +37,39 @@ pub struct RequestedPermissions {
 }
 
 impl RequestedPermissions {
-    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there are no requests of a known form.
-    /// A capability file is read only for a component of IronClaw: other programs may use its name for other content. Blocks.
+    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there is neither such a file nor
+    /// such a section. A capability file is read only for a component that was built for IronClaw: other programs may use its
+    /// name for other content. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a file or the section of the component cannot be
-    /// understood, [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a file or the section is invalid or too large,
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
     pub fn read(plugin: &Plugin, component: &Path) -> Result<Option<Self>, Error> {
-        let mut requested: Option<Self> = None;
-        let mut forms = vec![(
+        let mut permissions: Option<Self> = None;
+        let mut formats = vec![(
             POLICY_EXTENSION,
             wassette::parse as fn(&str, &str, &str) -> Result<Self, Error>,
         )];
         if ironclaw::is_component(plugin.inspection()) {
-            forms.push((CAPABILITIES_EXTENSION, ironclaw::parse));
+            formats.push((CAPABILITIES_EXTENSION, ironclaw::parse));
         }
         let plugin = plugin.name();
-        for (extension, parse) in forms {
+        for (extension, parse) in formats {
             let path = component.with_extension(extension);
             let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(text) = text_file::read(&path, REQUESTS_BYTES_MAX)? {
-                requested.get_or_insert_default().extend(parse(plugin, &text, &origin)?);
+                permissions
+                    .get_or_insert_default()
+                    .extend(parse(plugin, &text, &origin)?);
             }
         }
         let bytes = read_component(component, EngineLimits::default().component_bytes_max)?;
         if let Some(manifest) = act_manifest(&bytes)? {
-            requested
+            permissions
                 .get_or_insert_default()
-                .extend(act::requested(plugin, &manifest));
+                .extend(act::requested_permissions(plugin, &manifest));
         }
-        Ok(requested)
+        Ok(permissions)
     }
 
     fn extend(&mut self, other: Self) {
@@ -73,7 +77,7 @@ impl RequestedPermissions {
         self.others.extend(other.others);
     }
 
-    /// Adds a permission: as a grant, or else as text.
+    /// Adds a permission: as a grant, which is a key and a value, or without a grant as text.
     fn add(&mut self, plugin: &str, grant: Option<(&str, String)>, text: &str) {
         if self.grants.len() + self.others.len() >= PERMISSIONS_MAX {
             return;
@@ -91,21 +95,24 @@ impl RequestedPermissions {
     }
 }
 
-/// Returns the directory of the guest in a pattern for a directory with everything below it.
-fn directory(pattern: &str) -> Option<String> {
+/// Returns the guest's directory that a pattern such as `/data/**` or `data` stands for, with everything below it. `None` if
+/// the pattern stands for something else.
+fn guest_directory(pattern: &str) -> Option<String> {
     let path = pattern.strip_suffix("/**").unwrap_or(pattern).trim_matches('/');
-    let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['*', '?', '[', '{', '\\', ':']);
-    let is_text = !path.is_empty() && !path.chars().any(char::is_control);
-    (is_text && path.split('/').all(is_plain)).then(|| format!("/{path}"))
+    let is_plain =
+        |segment: &str| !matches!(segment, "" | "." | "..") && !segment.contains(['*', '?', '[', '{', '\\', ':']);
+    let is_printable = !path.is_empty() && !path.chars().any(char::is_control);
+    (is_printable && path.split('/').all(is_plain)).then(|| format!("/{path}"))
 }
 
-/// Returns whether a grant can name the host: without a pattern and without an address range.
+/// Returns whether a grant can name the host: it is not a pattern or a range of addresses.
 fn is_host(host: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
     !host.is_empty() && host.len() <= 253 && host.chars().all(is_plain)
 }
 
-/// Returns the value of a grant for requests to a host: `GET,POST https://api.example.com/v1`.
+/// Returns the value of a grant for requests to a host, such as `GET,POST https://api.example.com/v1`. `None` if a grant cannot
+/// express the host, the path or the methods. An empty list of methods stands for all methods.
 fn http_grant(host: &str, path: &str, methods: &[String]) -> Option<String> {
     let is_method = |method: &String| !method.is_empty() && method.chars().all(|c| c.is_ascii_alphabetic());
     let is_path = path.starts_with('/') && path.chars().all(|c| c.is_ascii_graphic() && !"?#*'\"\\".contains(c));

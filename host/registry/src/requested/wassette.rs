@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{RequestedPermissions, directory, is_host};
+use super::{RequestedPermissions, guest_directory, is_host};
 use crate::text_file;
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -13,32 +13,32 @@ pub(crate) const POLICY_EXTENSION: &str = "policy.yaml";
 /// The scheme of the directories in a policy file.
 const FILES: &str = "fs://";
 
-/// Reads the requests of a policy file.
+/// Parses the requests in a policy file.
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] if the text is not a policy of version 1.
 pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedPermissions, Error> {
     let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
         // The first line has the reason; the other lines quote the file.
-        let error = error.to_string();
-        let error = error.lines().next().unwrap_or_default();
-        let error = error.strip_prefix("error: ").unwrap_or(error);
-        let message = format!("{origin} is not a policy: {}", printable(error));
+        let text = error.to_string();
+        let first_line = text.lines().next().unwrap_or_default();
+        let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
+        let message = format!("{origin} is not a policy: {}", printable(reason));
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("it has the keys `version`, `description` and `permissions`")
+            .with_suggestion("it must have the keys `version`, `description` and `permissions`")
     })?;
     let version = policy.version;
     if version.trim() != "1" && !version.starts_with("1.") {
         let version = printable(&version);
-        return Err(text_file::refused(
+        return Err(text_file::unusable(
             origin,
-            &format!("it has the version {version}, and version 1 is known"),
+            &format!("it has the version {version}, but only version 1 is supported"),
         ));
     }
-    Ok(policy.permissions.requested(plugin))
+    Ok(policy.permissions.into_requested(plugin))
 }
 
-/// A policy file. Its denials need no rule: a plugin has only the permissions that are granted.
+/// A policy file. Its denials are ignored, because a plugin has only the permissions that are granted.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Policy {
@@ -52,9 +52,9 @@ struct Policy {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Permissions {
-    storage: Option<Allowed<Storage>>,
-    network: Option<Allowed<Network>>,
-    environment: Option<Allowed<Variable>>,
+    storage: Option<AccessList<Storage>>,
+    network: Option<AccessList<Network>>,
+    environment: Option<AccessList<Variable>>,
     runtime: Option<serde_json::Value>,
     resources: Option<serde_json::Value>,
     ipc: Option<serde_json::Value>,
@@ -62,7 +62,7 @@ struct Permissions {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Allowed<T> {
+struct AccessList<T> {
     allow: Option<Vec<T>>,
     #[serde(default, rename = "deny")]
     _deny: Option<serde_json::Value>,
@@ -96,19 +96,20 @@ struct Variable {
 }
 
 impl Permissions {
-    fn requested(self, plugin: &str) -> RequestedPermissions {
-        let mut requested = RequestedPermissions::default();
-        for storage in allowed(self.storage) {
+    /// Converts the permissions to those that a plugin requests.
+    fn into_requested(self, plugin: &str) -> RequestedPermissions {
+        let mut permissions = RequestedPermissions::default();
+        for storage in allowed_items(self.storage) {
             let is_writable = storage.access.contains(&Access::Write);
             let access = if is_writable { "read-write" } else { "read" };
             let grant = storage
                 .uri
                 .strip_prefix(FILES)
-                .and_then(directory)
+                .and_then(guest_directory)
                 .map(|directory| ("files", format!("{access} {directory}")));
-            requested.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
+            permissions.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
         }
-        for network in allowed(self.network) {
+        for network in allowed_items(self.network) {
             let host = network.host.filter(|_| network.cidr.is_none());
             let text = host
                 .as_deref()
@@ -116,13 +117,13 @@ impl Permissions {
                 .unwrap_or_default()
                 .to_owned();
             let grant = host.filter(|host| is_host(host)).map(|host| ("http", host));
-            requested.add(plugin, grant, &format!("network {text}"));
+            permissions.add(plugin, grant, &format!("network {text}"));
         }
-        for variable in allowed(self.environment) {
+        for variable in allowed_items(self.environment) {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let is_plain = !variable.key.is_empty() && variable.key.chars().all(is_name);
             let grant = is_plain.then(|| ("env", variable.key.clone()));
-            requested.add(plugin, grant, &format!("environment {}", variable.key));
+            permissions.add(plugin, grant, &format!("environment {}", variable.key));
         }
         for (name, section) in [
             ("runtime", self.runtime),
@@ -130,14 +131,14 @@ impl Permissions {
             ("ipc", self.ipc),
         ] {
             if section.is_some_and(|section| !section.is_null()) {
-                requested.add(plugin, None, name);
+                permissions.add(plugin, None, name);
             }
         }
-        requested
+        permissions
     }
 }
 
-fn allowed<T>(list: Option<Allowed<T>>) -> Vec<T> {
+fn allowed_items<T>(list: Option<AccessList<T>>) -> Vec<T> {
     list.and_then(|list| list.allow).unwrap_or_default()
 }
 

@@ -14,11 +14,12 @@ use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
-/// The number of other packages with the same name that an error lists. Each of many packages with one name has such an error.
-const CLAIMANTS_SHOWN: usize = 3;
+/// The maximum number of other packages with the same name that an error lists. Each of these packages has such an error, so
+/// that complete lists could become very long in total.
+const NAMESAKES_SHOWN_MAX: usize = 3;
 
-/// The maximum number of tools whose search index is built on first use. A call may wait for the index, on an executor thread: the
-/// index of so many tools takes a few milliseconds.
+/// The maximum number of tools whose search index is built when it is first used. A tool call may then wait for the index, on a
+/// thread of the async runtime: building the index of this many tools takes a few milliseconds.
 const LAZY_TOOLS_MAX: usize = 500;
 
 /// A package whose tools are put into the search index.
@@ -53,7 +54,7 @@ impl IndexedPackage {
     }
 }
 
-/// Builds the first snapshot. The search index of few tools is built when it is first used. Blocks.
+/// Builds the first snapshot. The search index of at most [`LAZY_TOOLS_MAX`] tools is built when it is first used. Blocks.
 pub(super) fn first_registry(
     files: &ScannedFiles,
     store: Arc<dyn Store>,
@@ -63,19 +64,19 @@ pub(super) fn first_registry(
     let packages = packages_of(files);
     let indexed = packages.iter().filter_map(|package| IndexedPackage::of(package, files));
     let indexed: Vec<_> = indexed.collect();
-    let tools: usize = indexed.iter().map(|package| package.tools.len()).sum();
+    let tool_count: usize = indexed.iter().map(|package| package.tools.len()).sum();
     let catalog = LazyCatalog::new(move || {
         let mut catalog = model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model);
         indexed.iter().for_each(|package| package.index(&mut catalog, &health));
         catalog
     });
-    if tools > LAZY_TOOLS_MAX {
+    if tool_count > LAZY_TOOLS_MAX {
         catalog.get();
     }
-    snapshot(packages, catalog, store, Arc::default())
+    make_current(packages, catalog, store, Arc::default())
 }
 
-/// Builds the snapshot that follows `earlier`. Updates the search index only for plugins that changed. Blocks.
+/// Builds the snapshot that follows `earlier`. Copies its search index and updates the plugins that changed. Blocks.
 pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
     let health = or_default_with_warning(store.health());
     let mut catalog = earlier.catalog().clone();
@@ -93,16 +94,18 @@ pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc
     for path in before.keys().filter(|path| !after.contains_key(*path)) {
         catalog.remove(&path.to_string_lossy());
     }
-    snapshot(packages, catalog.into(), store, earlier.snapshot.current.clone())
+    make_current(packages, catalog.into(), store, earlier.snapshot.current.clone())
 }
 
+/// Returns the packages, sorted by name. Those that share a name are broken.
 fn packages_of(files: &ScannedFiles) -> Vec<Package> {
     let mut packages: Vec<_> = files.values().map(|file| file.package.clone()).collect();
     reject_shared_names(&mut packages);
     packages
 }
 
-fn snapshot(
+/// Creates a snapshot and makes it the current one.
+fn make_current(
     packages: Vec<Package>,
     catalog: LazyCatalog,
     store: Arc<dyn Store>,
@@ -140,7 +143,7 @@ fn reject_shared_names(packages: &mut [Package]) {
         for (own, index) in indices.into_iter().enumerate() {
             let others = (0..paths.len()).filter(|other| *other != own);
             let shown: Vec<_> = others
-                .take(CLAIMANTS_SHOWN)
+                .take(NAMESAKES_SHOWN_MAX)
                 .map(|other| paths[other].as_str())
                 .collect();
             let more = match paths.len() - 1 - shown.len() {

@@ -17,10 +17,12 @@ pub(crate) const DESCRIPTION_SECTION: &str = "description";
 /// The largest accepted text of a standard section, in bytes.
 const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 
-/// Inspects a component file and reads its manifest, under a plugin's name. Blocks; compiles and runs nothing.
+/// Inspects a component file as a plugin with this name, and reads its manifest. Blocks; compiles and runs nothing.
 ///
 /// # Errors
-/// Those of [`Inspection::from_bytes_with`], and those of reading the component and the manifest.
+/// Those of [`Inspection::from_bytes_with`], those of reading the component and the manifest, and
+/// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the component lacks a user interface that the
+/// manifest names.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
     let manifest = Manifest::from_file(&path.with_extension("toml"))?;
@@ -35,19 +37,19 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
 /// The content of the files of a package.
 pub(crate) struct PackageContent<'a> {
     pub(crate) component: &'a [u8],
-    /// The manifest file and its name, if there is one.
+    /// The content and the name of the manifest file, if there is one.
     pub(crate) manifest: Option<(&'a [u8], &'a str)>,
     /// The WIT file, if there is one.
     pub(crate) wit: Option<&'a [u8]>,
 }
 
-/// Inspects the content of a package's files, as [`inspect_package`] does with the files.
+/// Inspects the content of a package's files, as [`inspect_package`] inspects the files themselves.
 pub(crate) fn inspect_content(
     name: &str,
     content: &PackageContent<'_>,
 ) -> Result<(Inspection, Option<Manifest>), Error> {
     let manifest = content.manifest.map(|(text, origin)| {
-        let text = std::str::from_utf8(text).map_err(|_| text_file::refused(origin, "it is not UTF-8 text"))?;
+        let text = std::str::from_utf8(text).map_err(|_| text_file::unusable(origin, "it is not UTF-8 text"))?;
         Manifest::parse(text, origin)
     });
     let wit = content.wit.map(|text| match std::str::from_utf8(text) {
@@ -61,7 +63,7 @@ pub(crate) fn inspect_content(
     inspect_component(content.component, context, manifest.transpose()?)
 }
 
-/// Inspects a component with its manifest, which is the embedded one unless another is given.
+/// Inspects a component with a manifest. Without a manifest, the one that is embedded in the component is used.
 pub(super) fn inspect_component(
     bytes: &[u8],
     context: PackageContext<'_>,
@@ -79,7 +81,8 @@ pub(super) fn inspect_component(
     Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))
 }
 
-/// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing.
+/// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing. The returned lints are the
+/// findings.
 ///
 /// # Errors
 /// Those of [`inspect_package`].
@@ -100,7 +103,7 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
     .await
 }
 
-/// Adds version and description from the standard sections of a component where the manifest lacks them.
+/// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks them.
 fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
     let text = |name: &str| {
         let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();

@@ -11,16 +11,16 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A component file of a plugin directory.
 pub(super) struct ComponentFile {
     pub(super) path: PathBuf,
-    /// The reason why it must not be read.
-    pub(super) refused: Option<Error>,
+    /// The reason why the package must not be read, if there is one.
+    pub(super) refusal: Option<Error>,
     pub(super) sidecars: Sidecars,
 }
 
-/// The files that exist next to a component.
+/// Which files exist next to a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sidecars {
-    pub(super) manifest: bool,
-    pub(super) wit: bool,
+    pub(super) has_manifest: bool,
+    pub(super) has_wit: bool,
 }
 
 /// The extensions of a manifest and a WIT file.
@@ -30,14 +30,14 @@ pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingPath {
-    /// The path is an error, because it is probably wrong.
+    /// The scan fails, because the path is probably wrong.
     #[default]
     Error,
     /// The path counts as a directory without packages, because it may be created later.
     Empty,
 }
 
-/// Lists the component files of directories, by path.
+/// Lists the component files at the paths and in the directories among them, sorted by path.
 pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<ComponentFile>, Error> {
     let mut files = Vec::new();
     for path in paths {
@@ -56,6 +56,7 @@ pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<Compon
     Ok(files)
 }
 
+/// Lists the component file at a path, or those in the directory at a path.
 fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -63,7 +64,7 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
         let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
         files.push(ComponentFile {
             // The component may be a link, because the caller named the file itself.
-            refused: first_leading_outside(&root, sidecars.iter().filter(|path| path.is_symlink())),
+            refusal: first_link_refusal(&root, sidecars.iter().filter(|path| path.is_symlink())),
             sidecars: Sidecars::of(path),
             path: path.to_owned(),
         });
@@ -82,7 +83,8 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
 /// The types of a directory's entries, as the directory reports them.
 type FileTypes = HashMap<OsString, FileType>;
 
-/// Returns the component of a directory entry: the file itself, or the component in a folder of the same name.
+/// Returns the component of a directory entry: the entry itself, or the component in a folder of the same name. `None` if the
+/// entry is hidden or has no component.
 fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<ComponentFile> {
     let path = entry.path();
     let is_hidden = path.file_name()?.as_encoded_bytes().starts_with(b".");
@@ -95,7 +97,7 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
         let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
         let links = sidecars.iter().filter(|path| path.is_symlink());
         return Some(ComponentFile {
-            refused: leads_outside(root, &path).or_else(|| first_leading_outside(root, links)),
+            refusal: link_refusal(root, &path).or_else(|| first_link_refusal(root, links)),
             sidecars: Sidecars::of(&path),
             path,
         });
@@ -108,12 +110,12 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
     let links = sidecars
         .iter()
         .filter(|path| type_of(path).is_some_and(FileType::is_symlink));
-    let refused = if is_regular { None } else { leads_outside(root, &path) };
+    let refusal = if is_regular { None } else { link_refusal(root, &path) };
     Some(ComponentFile {
-        refused: refused.or_else(|| first_leading_outside(root, links)),
+        refusal: refusal.or_else(|| first_link_refusal(root, links)),
         sidecars: Sidecars {
-            manifest: type_of(&sidecars[0]).is_some(),
-            wit: type_of(&sidecars[1]).is_some(),
+            has_manifest: type_of(&sidecars[0]).is_some(),
+            has_wit: type_of(&sidecars[1]).is_some(),
         },
         path,
     })
@@ -130,22 +132,24 @@ fn folder_component(folder: &Path) -> Option<PathBuf> {
 
 impl Sidecars {
     fn of(component: &Path) -> Self {
-        let [manifest, wit] = SIDECAR_EXTENSIONS.map(|extension| component.with_extension(extension).exists());
-        Self { manifest, wit }
+        let [has_manifest, has_wit] = SIDECAR_EXTENSIONS.map(|extension| component.with_extension(extension).exists());
+        Self { has_manifest, has_wit }
     }
 }
 
-/// Refuses a component whose manifest or WIT file is a link to a file outside: their content is shown.
-fn first_leading_outside<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
-    links.find_map(|path| leads_outside(root, path))
+/// Returns the refusal of the first link that is refused. The manifest and the WIT file of a component must not be links to
+/// files outside of the plugin directory, because their content is shown.
+fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
+    links.find_map(|path| link_refusal(root, path))
 }
 
-/// Refuses a link whose target is outside the plugin directory.
-fn leads_outside(root: &Path, path: &Path) -> Option<Error> {
-    let refused = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
+/// Returns why a file must not be read if it is a link whose target is outside of the plugin directory `root`, or does not
+/// exist.
+fn link_refusal(root: &Path, path: &Path) -> Option<Error> {
+    let refusal = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
     match fs::canonicalize(path) {
         Ok(target) if target.starts_with(root) => None,
-        Ok(_) => refused("it is a link that leads out of the plugin directory".to_owned()),
-        Err(error) => refused(format!("it could not be read: {error}")),
+        Ok(_) => refusal("it is a link that leads out of the plugin directory".to_owned()),
+        Err(error) => refusal(format!("it could not be read: {error}")),
     }
 }

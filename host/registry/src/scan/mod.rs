@@ -37,7 +37,7 @@ pub use inspect::{inspect_package, lint_package};
 pub use listing::MissingPath;
 
 /// The maximum number of packages that one task reads. The packages of a task share a cache of word stems.
-const CHUNK_MAX: usize = 256;
+const CHUNK_PACKAGES_MAX: usize = 256;
 
 /// The number of tasks per processor, given enough packages.
 const CHUNKS_PER_PROCESSOR: usize = 4;
@@ -55,7 +55,7 @@ pub(crate) struct Scan {
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
-/// The last readable state of each component file, independent of other files.
+/// The state of each package when it was last read, by the path of its component. It does not depend on other packages.
 pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
 
 /// The result of a repeated scan.
@@ -67,6 +67,7 @@ pub(crate) struct Rescan {
     pub(crate) is_unsettled: bool,
 }
 
+/// The packages that one task reads.
 type Chunk = Vec<(ComponentFile, CachedState)>;
 
 impl Scan {
@@ -90,8 +91,8 @@ impl Scan {
         &self.paths
     }
 
-    /// Scans everything, and takes unchanged packages from the store.
-    pub(crate) async fn first(&self) -> Result<(Registry, ScannedFiles), Error> {
+    /// Scans all paths. Packages whose stored record has the stamp of their files are taken from the store.
+    pub(crate) async fn first_scan(&self) -> Result<(Registry, ScannedFiles), Error> {
         let (for_list, for_records) = (self.clone(), self.clone());
         // The directories and the store are read concurrently.
         let (listed, mut records) = tokio::try_join!(
@@ -101,7 +102,7 @@ impl Scan {
         let present: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
         let chunks = chunks(listed, |path| match records.remove(&stored_path(path)) {
             Some(record) => CachedState::Record(Box::new(record)),
-            None => CachedState::Unknown,
+            None => CachedState::Uncached,
         });
         let deleted = deleted_paths(&records, &self.paths, &present);
         let outcomes = self.read(chunks, deleted).await?;
@@ -111,15 +112,15 @@ impl Scan {
             Ok((first_registry(&files, store, model), files))
         })
         .await?;
-        // The index is built while the host already answers, unless a search needs it before.
-        let indexed = registry.clone();
-        drop(tokio::task::spawn_blocking(move || indexed.catalog().len()));
+        // Builds the search index in the background, so that the caller can continue.
+        let background = registry.clone();
+        drop(tokio::task::spawn_blocking(move || background.catalog().len()));
         Ok((registry, files))
     }
 
-    /// Scans again and reads only the files that changed. A missing path counts as empty, because it may be created
+    /// Scans all paths again and reads only the files that changed. A missing path counts as empty, because it may be created
     /// again.
-    pub(crate) async fn again(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
+    pub(crate) async fn rescan(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
         let paths = self.paths.clone();
         let listed = blocking(move || list(&paths, MissingPath::Empty)).await?;
         let deleted: Vec<_> = {
@@ -152,23 +153,26 @@ impl Scan {
         .await
     }
 
-    /// Reads packages. Writes the changed ones to the store concurrently, and removes the deleted ones from it.
+    /// Reads packages. Concurrently, writes the new records to the store and removes those of the deleted paths from it.
     async fn read(&self, chunks: Vec<Chunk>, deleted: Vec<String>) -> Result<Vec<ReadOutcome>, Error> {
-        let (sender, changed) = mpsc::channel(CHUNKS_WAITING_MAX);
-        let mut read = std::pin::pin!(self.read_chunks(chunks));
+        let (sender, records) = mpsc::channel(CHUNKS_WAITING_MAX);
+        let mut chunks = std::pin::pin!(self.read_chunks(chunks));
         let reading = async move {
             let mut outcomes = Vec::new();
-            while let Some(mut chunk) = read.try_next().await? {
-                let records: Vec<_> = chunk.iter_mut().filter_map(|outcome| outcome.changed.take()).collect();
-                if !records.is_empty() {
+            while let Some(mut chunk) = chunks.try_next().await? {
+                let new_records: Vec<_> = chunk
+                    .iter_mut()
+                    .filter_map(|outcome| outcome.new_record.take())
+                    .collect();
+                if !new_records.is_empty() {
                     // The receiver is closed if the store failed. The only effect is a slower next start.
-                    let _ = sender.send(records).await;
+                    let _ = sender.send(new_records).await;
                 }
                 outcomes.extend(chunk);
             }
             Ok(outcomes)
         };
-        let (outcomes, ()) = tokio::try_join!(reading, self.write(changed, deleted))?;
+        let (outcomes, ()) = tokio::try_join!(reading, self.write(records, deleted))?;
         Ok(outcomes)
     }
 
@@ -182,25 +186,25 @@ impl Scan {
         futures::stream::iter(chunks).map(read_chunk).buffered(processors())
     }
 
-    /// Writes records to the store until the channel closes or the store fails.
+    /// Writes records to the store, and deletes those of some paths, until the channel closes or the store fails.
     async fn write(
         &self,
-        mut changed: mpsc::Receiver<Vec<PackageRecord>>,
+        mut records: mpsc::Receiver<Vec<PackageRecord>>,
         mut deleted: Vec<String>,
     ) -> Result<(), Error> {
-        let mut waiting = Vec::new();
+        let mut received = Vec::new();
         loop {
-            let chunks = changed.recv_many(&mut waiting, CHUNKS_WAITING_MAX).await;
-            if chunks == 0 && deleted.is_empty() {
+            let received_count = records.recv_many(&mut received, CHUNKS_WAITING_MAX).await;
+            if received_count == 0 && deleted.is_empty() {
                 return Ok(());
             }
-            let records: Vec<_> = waiting.drain(..).flatten().collect();
+            let batch: Vec<_> = received.drain(..).flatten().collect();
             let (store, deleted) = (self.store.clone(), std::mem::take(&mut deleted));
-            let written = blocking(move || {
-                let written = store.update_packages(&records, &deleted).map(|()| true);
-                Ok(or_default_with_warning(written))
+            let has_succeeded = blocking(move || {
+                let has_succeeded = store.update_packages(&batch, &deleted).map(|()| true);
+                Ok(or_default_with_warning(has_succeeded))
             });
-            if !written.await? {
+            if !has_succeeded.await? {
                 return Ok(());
             }
         }
@@ -210,11 +214,11 @@ impl Scan {
 impl Registry {
     /// Scans directories and single component files for packages, several at a time.
     ///
-    /// A broken package is listed with its reason; so are packages that share a name. Hidden files and files other than
-    /// `.wasm` are ignored.
+    /// A package that cannot be used, or that shares its name with another one, is listed as broken, with the reason. In a
+    /// directory, hidden files and files other than `.wasm` are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read.
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a path does not exist or a directory cannot be read.
     pub async fn scan(runtime: &Arc<Runtime>, paths: &[PathBuf]) -> Result<Self, Error> {
         Self::scan_into(runtime, paths, Arc::new(MemoryStore::new())).await
     }
@@ -227,7 +231,7 @@ impl Registry {
     /// Those of [`Registry::scan`].
     pub async fn scan_into(runtime: &Arc<Runtime>, paths: &[PathBuf], store: Arc<dyn Store>) -> Result<Self, Error> {
         let scan = Scan::new(runtime.clone(), paths.to_vec(), MissingPath::Error, store, None);
-        let (registry, _) = scan.first().await?;
+        let (registry, _) = scan.first_scan().await?;
         Ok(registry)
     }
 }
@@ -244,7 +248,8 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Logs a warning and returns the default if the store failed. The metadata can be read from the directories again.
+/// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read from the
+/// directories again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(
@@ -255,9 +260,9 @@ pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>)
     })
 }
 
-/// Pairs files with their cached state, in chunks for one task each.
+/// Pairs files with their cached state, in chunks. One task reads a chunk.
 fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedState) -> Vec<Chunk> {
-    let chunk_len = (listed.len() / (processors() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_MAX);
+    let chunk_len = (listed.len() / (processors() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_PACKAGES_MAX);
     let mut chunks: Vec<Chunk> = Vec::new();
     for file in listed {
         let cached = cached(&file.path);
@@ -269,8 +274,8 @@ fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedSta
     chunks
 }
 
-/// Selects the stored packages below these paths whose files no longer exist. The store may also hold packages of other
-/// paths.
+/// Selects the stored packages below these paths whose components no longer exist. The store may also have packages of other
+/// paths, which remain.
 fn deleted_paths(
     records: &HashMap<String, PackageRecord>,
     paths: &[PathBuf],
@@ -285,6 +290,7 @@ fn deleted_paths(
         .collect()
 }
 
+/// Collects the states of the files that have one.
 fn by_path(outcomes: Vec<ReadOutcome>) -> ScannedFiles {
     let files = outcomes
         .into_iter()

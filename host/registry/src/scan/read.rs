@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::inspect::{inspect_component, inspect_package};
 use super::listing::ComponentFile;
 use super::record::{content_hash, indexed_tools, package_record, restore};
-use super::stamp::{is_fresh, stamp};
+use super::stamp::{may_be_incomplete, stamp};
 use super::{Scan, or_default_with_warning};
 use crate::catalog::{IndexedTool, TermExtractor};
 use crate::manifest::Manifest;
@@ -17,20 +17,20 @@ use crate::store::{PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_sandbox::{Inspection, PackageContext, Plugin, Runtime};
 
-/// The state of a component file when it was last read.
+/// The state of a package when its files were last read.
 pub(crate) struct ScannedFile {
     pub(crate) package: Package,
-    /// The stamp of its files; `None` if they must be read again.
+    /// The stamp of its files; `None` if the next scan must read them again.
     pub(crate) stamp: Option<String>,
-    /// A hash of the package's content.
+    /// The hash of the package's content.
     pub(crate) content: blake3::Hash,
     /// Its tools, for the search index.
     pub(crate) tools: Arc<[IndexedTool]>,
-    /// Set if the last discovery of its dynamic tools failed.
+    /// The last discovery of its dynamic tools, if it failed.
     pub(crate) failed_discovery: Option<FailedDiscovery>,
 }
 
-/// A failed discovery of dynamic tools.
+/// A discovery of dynamic tools that failed.
 #[derive(Clone)]
 pub(crate) struct FailedDiscovery {
     pub(crate) plugin: Arc<Plugin>,
@@ -38,7 +38,7 @@ pub(crate) struct FailedDiscovery {
 }
 
 impl ScannedFile {
-    /// Returns whether both have the same content, whatever their timestamps are.
+    /// Returns whether both have the same content. Their stamps can differ.
     pub(super) fn has_same_content(&self, other: &Self) -> bool {
         self.content == other.content
     }
@@ -46,13 +46,13 @@ impl ScannedFile {
 
 /// The cached state of a file before it is read.
 pub(super) enum CachedState {
-    /// Not cached: this is the first scan of the process.
-    Unknown,
-    /// The store's record.
+    /// Not cached: this is the first scan of the process, and the store has no record.
+    Uncached,
+    /// The record in the store: this is the first scan of the process.
     Record(Box<PackageRecord>),
     /// The state of the last scan in this process.
     Scanned(Arc<ScannedFile>),
-    /// The last scan in this process did not find the file.
+    /// Not cached: the last scan in this process did not find the file.
     NewFile,
 }
 
@@ -61,8 +61,8 @@ pub(super) struct ReadOutcome {
     pub(super) path: PathBuf,
     /// The file's state; `None` while a new file is incomplete.
     pub(super) file: Option<Arc<ScannedFile>>,
-    /// The record to write to the store, if it changed.
-    pub(super) changed: Option<PackageRecord>,
+    /// The record to write to the store, if the store has no equal one.
+    pub(super) new_record: Option<PackageRecord>,
     /// Whether another process may still be writing the file, so that it must be read again.
     pub(super) is_unsettled: bool,
 }
@@ -72,7 +72,7 @@ impl ReadOutcome {
         Self {
             path,
             file: Some(file),
-            changed: None,
+            new_record: None,
             is_unsettled: false,
         }
     }
@@ -82,15 +82,15 @@ impl ReadOutcome {
 pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms: &mut TermExtractor) -> ReadOutcome {
     let ComponentFile {
         path,
-        refused,
+        refusal,
         sidecars,
     } = file;
-    let name = match refused.map_or_else(|| name_of(&path), Err) {
+    let name = match refusal.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
-        Err(error) => return broken(path, error, None, cached),
+        Err(error) => return broken_file(path, error, None, cached),
     };
     let stamp = stamp(&path, sidecars);
-    if let Some(file) = unchanged(scan, &name, &path, stamp.as_ref(), &cached) {
+    if let Some(file) = unchanged_file(scan, &name, &path, stamp.as_ref(), &cached) {
         return ReadOutcome::unchanged(path, file);
     }
     match inspect_package(&name, &path, scan.runtime.engine_limits().component_bytes_max) {
@@ -122,16 +122,16 @@ pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms:
             ReadOutcome {
                 path,
                 file: Some(Arc::new(file)),
-                changed: (!is_stored).then_some(record),
+                new_record: (!is_stored).then_some(record),
                 is_unsettled,
             }
         }
-        Err(error) => broken(path, error, stamp, cached),
+        Err(error) => broken_file(path, error, stamp, cached),
     }
 }
 
-/// Returns the cached state of a package whose files have the same stamp.
-fn unchanged(
+/// Returns the cached state of a package if its files have the cached stamp. `None` if they must be read.
+fn unchanged_file(
     scan: &Scan,
     name: &str,
     path: &Path,
@@ -155,9 +155,9 @@ fn unchanged(
     }
 }
 
-/// Returns the state of a file that cannot be used. While the file is being written, its earlier state is kept.
-fn broken(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
-    let is_unsettled = is_fresh(&path);
+/// Returns the state of a package that cannot be used. While its component is being written, the earlier state remains.
+fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
+    let is_unsettled = may_be_incomplete(&path);
     let file = match cached {
         CachedState::Scanned(file) if is_unsettled => Some(file),
         CachedState::NewFile if is_unsettled => None,
@@ -177,7 +177,7 @@ fn broken(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedStat
     ReadOutcome {
         path,
         file,
-        changed: None,
+        new_record: None,
         is_unsettled,
     }
 }
@@ -193,7 +193,7 @@ fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) ->
     }
 }
 
-/// Inspects a component that will be written to `path`. Blocks.
+/// Inspects a downloaded component that will be written to `path`, and returns it as a package. Blocks.
 pub(crate) fn downloaded_package(runtime: &Arc<Runtime>, name: &str, path: PathBuf, component: &[u8]) -> Package {
     let context = PackageContext {
         name,
@@ -205,6 +205,7 @@ pub(crate) fn downloaded_package(runtime: &Arc<Runtime>, name: &str, path: PathB
     }
 }
 
+/// Creates the package of an inspected component. It is broken if the plugin cannot be loaded.
 fn package(
     runtime: &Arc<Runtime>,
     name: String,

@@ -20,7 +20,7 @@ pub(crate) fn package_record(
     terms: &mut TermExtractor,
 ) -> PackageRecord {
     let tier = manifest.map(Manifest::tier).unwrap_or_default();
-    let hint = manifest.and_then(|manifest| manifest.ranking.quality);
+    let declared_quality = manifest.and_then(|manifest| manifest.ranking.quality);
     let tools = inspection.tools.iter().map(|tool| {
         let id = tool.id.as_str();
         ToolRecord {
@@ -28,7 +28,7 @@ pub(crate) fn package_record(
             name: tool.name().to_owned(),
             export: id.strip_prefix(name).unwrap_or(id).trim_start_matches('/').to_owned(),
             description: tool.description.clone(),
-            quality_percent: quality_percent(tool, tier, hint),
+            quality_percent: quality_percent(tool, tier, declared_quality),
             terms: terms.extract(&tool_document(tool, manifest)).text().to_owned(),
         }
     });
@@ -52,7 +52,7 @@ pub(crate) fn package_record(
     }
 }
 
-/// Creates the records of the methods of entities to which a tool leads.
+/// Creates the records of the methods of entities that a tool can return. Other methods cannot be called.
 fn method_records(
     inspection: &Inspection,
     manifest: Option<&Manifest>,
@@ -73,8 +73,8 @@ fn method_records(
     methods.map(record).collect()
 }
 
-/// Restores a package from its record, unless the record is damaged or the package must be read again. The inspection is
-/// parsed when it is first used.
+/// Restores a package and its content hash from its record. `None` if the record is damaged or the package must be read again.
+/// The inspection is parsed when it is first used.
 pub(super) fn restore(
     runtime: &Arc<Runtime>,
     name: &str,
@@ -82,7 +82,7 @@ pub(super) fn restore(
     record: &PackageRecord,
 ) -> Option<(Package, blake3::Hash)> {
     let content = content_hash(record);
-    // A broken package may be usable under today's limits, and undiscovered tools may be discovered now.
+    // A broken package may be usable with the current limits, and missing dynamic tools may be in the store by now.
     if record.reason.is_some() || content.to_string() != record.content {
         return None;
     }
@@ -92,7 +92,7 @@ pub(super) fn restore(
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let inspection = CachedInspection::new(record.digest.as_str(), record.tools.len(), record.inspection.as_str());
-    // Without WASI 0.3, the component is read again, and refused with the reason.
+    // A component that needs WASI 0.3 without the support for it is read again, which returns the error.
     if !inspection.is_loadable(runtime.wasi_versions()) {
         return None;
     }
@@ -107,7 +107,7 @@ pub(super) fn restore(
     Some((package, content))
 }
 
-/// Returns the tools and methods of a record for the search index, with embeddings if there is a model for them.
+/// Converts the tools and methods of a record for the search index, with embeddings if there is an embedding model.
 pub(crate) fn indexed_tools(
     record: &PackageRecord,
     manifest: Option<&Manifest>,
@@ -138,7 +138,7 @@ pub(crate) fn indexed_tools(
     tools.chain(methods).collect()
 }
 
-/// Hashes the content of a package: its name, inspection and manifest, but not where and when it was read.
+/// Hashes the content of a package: its name, inspection and manifest, but not its path and stamp.
 pub(crate) fn content_hash(record: &PackageRecord) -> blake3::Hash {
     let manifest = record.manifest.as_deref().unwrap_or_default();
     let mut hasher = blake3::Hasher::new();

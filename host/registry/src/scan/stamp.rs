@@ -7,17 +7,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::listing::{SIDECAR_EXTENSIONS, Sidecars};
 use toolwit_sandbox::INSPECTION_CACHE_VERSION;
 
-/// A file that was modified within this time may change again without a new timestamp: file systems have coarse clocks.
+/// A file that was modified less than this time ago may change again without a new timestamp: file systems have coarse clocks.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// Returns the times, sizes and inodes of a package's files. `None` while the files may still be changing.
+/// Returns the stamp of a package: the modification times, sizes and inodes of its component, manifest and WIT file, and the
+/// version of the inspection format. `None` while one of the files may still be changing, or if it has no usable modification
+/// time.
 pub(super) fn stamp(component: &Path, sidecars: Sidecars) -> Option<String> {
     let mut stamp = format!("{INSPECTION_CACHE_VERSION}");
     let [manifest, wit] = SIDECAR_EXTENSIONS.map(|extension| component.with_extension(extension));
     let files = [
         (component, true),
-        (manifest.as_path(), sidecars.manifest),
-        (wit.as_path(), sidecars.wit),
+        (manifest.as_path(), sidecars.has_manifest),
+        (wit.as_path(), sidecars.has_wit),
     ];
     for (path, exists) in files {
         let Some(metadata) = exists.then(|| std::fs::metadata(path).ok()).flatten() else {
@@ -35,7 +37,7 @@ pub(super) fn stamp(component: &Path, sidecars: Sidecars) -> Option<String> {
 }
 
 /// Returns whether a component was written so recently that it may be incomplete.
-pub(super) fn is_fresh(component: &Path) -> bool {
+pub(super) fn may_be_incomplete(component: &Path) -> bool {
     let modified = std::fs::metadata(component).and_then(|metadata| metadata.modified());
     modified.is_ok_and(is_recent)
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::catalog::{Document, HealthBoost, RankingSignals};
+use crate::catalog::{Document, HealthSignal, RankingSignals};
 use crate::health::current_state;
 use crate::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};
 use toolwit_core::ToolDefinition;
 
-/// A description of more than this many characters counts as good.
-const DESCRIPTION_CHARS_GOOD: usize = 40;
+/// A description with more characters than this counts as good.
+const GOOD_DESCRIPTION_CHARS: usize = 40;
 
 /// Creates the search document of a tool.
 pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
@@ -39,7 +39,8 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
     document
 }
 
-/// Returns the texts of a manifest about the use of a tool: those of the package and its own.
+/// Returns the texts of a manifest about the use of a tool: the description and the use case of the package, and the tool's own
+/// use case.
 pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
     let own = manifest.tool(id, name);
     let texts = [
@@ -50,34 +51,34 @@ pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up to
-/// 10 for the quality that the author declares in percent.
+/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up
+/// to 10 for the quality that the author declares in percent.
 pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
-    let is_described = tool.description.chars().nth(DESCRIPTION_CHARS_GOOD).is_some();
+    let is_well_described = tool.description.chars().nth(GOOD_DESCRIPTION_CHARS).is_some();
     let properties = tool.input_schema["properties"].as_object();
     let all_described =
         |properties: &serde_json::Map<String, Value>| properties.values().all(|one| one["description"].is_string());
     let are_parameters_described = properties.is_none_or(all_described);
     [
-        (is_described, 40),
+        (is_well_described, 40),
         (are_parameters_described, 30),
         (tier == Tier::Rich, 20),
     ]
     .into_iter()
-    .filter_map(|(holds, percent)| holds.then_some(percent))
+    .filter_map(|(is_met, percent)| is_met.then_some(percent))
     .sum::<u8>()
         + declared.unwrap_or(0).min(100) / 10
 }
 
-/// Returns the signals of a tool with its recorded health and uses.
+/// Returns the declared signals of a tool with its recorded health and uses.
 pub(crate) fn ranking_signals(declared: RankingSignals, health: &ToolHealth, now_ms: u64) -> RankingSignals {
-    let boost = match current_state(health, now_ms) {
-        HealthState::Healthy => HealthBoost::Healthy,
-        HealthState::Unknown => HealthBoost::Unknown,
-        HealthState::Broken => HealthBoost::Broken,
+    let health_signal = match current_state(health, now_ms) {
+        HealthState::Healthy => HealthSignal::Healthy,
+        HealthState::Unknown => HealthSignal::Unknown,
+        HealthState::Broken => HealthSignal::Broken,
     };
     RankingSignals {
-        health: boost,
+        health: health_signal,
         uses: health.uses,
         ..declared
     }

@@ -2,12 +2,13 @@
 
 use super::StoreError;
 
-/// Stores the dynamic tools of plugins, by plugin name and component digest: a component under another name may have other grants.
+/// Stores the dynamic tools of plugins, by plugin name and component digest: under another name, a component may have other
+/// grants and list other tools.
 ///
 /// A change of grants or settings does not invalidate them; see
 /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
 pub trait DynamicToolsStore: Send + Sync {
-    /// Returns the stored tools of a plugin, in the format of the sandbox.
+    /// Returns the stored tools of a plugin, in the format of the sandbox, or `None` if none were stored.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A newer version of the program wrote the store.
+    /// A newer version of this program wrote the store.
     #[error("the store has version {found}, but this program supports versions up to {supported}")]
     Newer {
         /// The store's version.
@@ -15,8 +15,8 @@ pub enum StoreError {
     /// The file belongs to another program. It was not changed.
     #[error("it is not a Toolwit store; it was not changed")]
     Foreign,
-    /// The store's directory could not be created.
-    #[error("the directory of the store could not be created")]
+    /// The store's file or its directory could not be created, or a damaged store could not be renamed.
+    #[error("the file of the store or its directory could not be created or renamed")]
     Directory(#[source] std::io::Error),
     /// The database failed.
     #[cfg(feature = "sqlite")]

@@ -14,8 +14,10 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct StoreContent {
+    /// By path.
     packages: BTreeMap<String, PackageRecord>,
     health: BTreeMap<ToolKey, ToolHealth>,
+    /// By plugin name and component digest.
     dynamic_tools: BTreeMap<(String, String), String>,
 }
 
@@ -33,31 +35,31 @@ impl MemoryStore {
 }
 
 impl StoreContent {
-    /// Deletes the health of tools that do not belong to a package.
+    /// Deletes the health of tools that do not belong to a stored package.
     fn delete_unused_health(&mut self) {
         let packages = &self.packages;
         self.health
             .retain(|key, _| packages.values().any(|package| has_tool(package, key)));
     }
 
-    /// Deletes dynamic tools that do not belong to a package.
-    fn delete_unused_tools(&mut self) {
+    /// Deletes dynamic tools that do not belong to a stored package.
+    fn delete_unused_dynamic_tools(&mut self) {
         if self.dynamic_tools.is_empty() {
             return;
         }
         let packages = self.packages.values();
-        let present: HashSet<_> = packages.map(|package| (&*package.name, &*package.digest)).collect();
+        let plugins: HashSet<_> = packages.map(|package| (&*package.name, &*package.digest)).collect();
         self.dynamic_tools
-            .retain(|(name, digest), _| present.contains(&(name.as_str(), digest.as_str())));
+            .retain(|(name, digest), _| plugins.contains(&(name.as_str(), digest.as_str())));
     }
 }
 
 fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
-    package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
+    package.digest == tool.digest && package.tools.iter().any(|stored| stored.id == tool.tool)
 }
 
 /// Returns the position of a tool's health in [`ToolOrder::Health`].
-fn rank(health: &ToolHealth) -> u8 {
+fn health_rank(health: &ToolHealth) -> u8 {
     match health.execution {
         _ if health.is_broken() => 0,
         HealthState::Broken | HealthState::Healthy => 1,
@@ -79,7 +81,7 @@ impl Store for MemoryStore {
             content.packages.insert(package.path.clone(), package.clone());
         }
         content.delete_unused_health();
-        content.delete_unused_tools();
+        content.delete_unused_dynamic_tools();
         Ok(())
     }
 
@@ -112,7 +114,7 @@ impl Store for MemoryStore {
             let order = match query.order {
                 ToolOrder::Uses => other.health.uses.cmp(&one.health.uses),
                 ToolOrder::Quality => other.quality_percent.cmp(&one.quality_percent),
-                ToolOrder::Health => rank(&one.health).cmp(&rank(&other.health)),
+                ToolOrder::Health => health_rank(&one.health).cmp(&health_rank(&other.health)),
             };
             order.then_with(|| one.id.cmp(&other.id))
         });

@@ -1,6 +1,7 @@
-//! The metadata database: packages and their tools, tool health, discovered dynamic tools and values of plugins.
+//! The metadata database: packages and their tools, tool health, and discovered dynamic tools. In SQLite, also the values that
+//! plugins store.
 //!
-//! Package metadata is a cache: after the loss of a store, everything is read from the plugin directories again. A
+//! Package metadata is a cache: after the loss of a store, the metadata is read from the plugin directories again. A
 //! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes share.
 //! All calls block; do not make them on async worker threads.
 
@@ -34,16 +35,17 @@ pub trait Store: DynamicToolsStore {
     /// If the store cannot be read.
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
 
-    /// Replaces the packages at the paths of `changed` and deletes those at the paths `deleted`, in one transaction.
+    /// Inserts or replaces the packages `changed`, by their paths, and deletes those at the paths `deleted`, in one
+    /// transaction.
     ///
-    /// A tool's health is deleted when the bytes of its component change. Dynamic tools that do not belong to a package
-    /// are deleted.
+    /// A tool's health is deleted when the bytes of its component change. Discovered dynamic tools that do not belong to a
+    /// stored package are deleted.
     ///
     /// # Errors
     /// If the store cannot be written.
     fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError>;
 
-    /// Returns the health and the uses of all tools that were called.
+    /// Returns the health and the uses of all tools with a recorded call.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -55,7 +57,7 @@ pub trait Store: DynamicToolsStore {
     /// If the store cannot be read.
     fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError>;
 
-    /// Records calls of a tool. A success clears an earlier failure. A tool whose package is not stored is ignored.
+    /// Records calls of a tool; see [`ToolHealth::record`]. Does nothing if the tool is not stored.
     ///
     /// # Errors
     /// If the store cannot be written.

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 pub struct PackageRecord {
     /// The absolute path of its component, which identifies the package.
     pub path: String,
-    /// Times, sizes and inodes of its files when they were read. A different stamp means that they changed.
+    /// Times, sizes and inodes of its files when they were read. A different stamp means that they changed. Empty if they must
+    /// be read again.
     pub stamp: String,
     /// Its name.
     pub name: String,
-    /// SHA-256 of its component; empty when it could not be read.
+    /// SHA-256 of its component, in hex.
     pub digest: String,
     /// Its version, from the manifest.
     pub version: Option<String>,
@@ -19,9 +20,9 @@ pub struct PackageRecord {
     pub category: Option<String>,
     /// The completeness of its manifest: `minimal` or `rich`.
     pub tier: String,
-    /// The inspection of its component, in the format of the sandbox; empty for a broken package.
+    /// The inspection of its component, in the format of the sandbox.
     pub inspection: String,
-    /// A hash of the content of the package, which detects a damaged record.
+    /// A hash of name, inspection and manifest, which detects a damaged record.
     pub content: String,
     /// Its manifest, as JSON.
     pub manifest: Option<String>,
@@ -29,7 +30,7 @@ pub struct PackageRecord {
     pub reason: Option<String>,
     /// Its tools.
     pub tools: Vec<ToolRecord>,
-    /// The methods of its entities.
+    /// The methods of the entities that its tools can return.
     pub methods: Vec<MethodRecord>,
 }
 
@@ -44,13 +45,13 @@ pub struct ToolRecord {
     pub export: String,
     /// Its description.
     pub description: String,
-    /// The quality of its description, in percent.
+    /// The quality of its description and of its manifest, in percent.
     pub quality_percent: u8,
     /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
 }
 
-/// Stored metadata of an entity method, which a search finds through the tools that lead to it.
+/// Stored metadata of an entity method. A search finds it through its entry tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodRecord {
     /// The method's id, which all instances share.
@@ -61,14 +62,14 @@ pub struct MethodRecord {
     pub description: String,
     /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
-    /// The ids of the tools that lead to an instance.
+    /// The ids of its entry tools, which return the entity.
     pub entry_tools: Vec<String>,
 }
 
 /// The key of a tool's health. It contains the digest, because another component may have tools with the same ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
-    /// SHA-256 of the component.
+    /// SHA-256 of the component, in hex.
     pub digest: String,
     /// The tool's id.
     pub tool: String,
@@ -103,9 +104,9 @@ pub enum HealthState {
 pub struct ToolHealth {
     /// Whether its component loads.
     pub import: HealthState,
-    /// Whether it runs.
+    /// Whether its calls succeed.
     pub execution: HealthState,
-    /// The message of the last failure, while something is broken.
+    /// The message of the last failure, while `import` or `execution` is broken.
     pub error: Option<String>,
     /// The time of the last check, in milliseconds since 1970.
     pub checked_ms: u64,
@@ -113,7 +114,7 @@ pub struct ToolHealth {
     pub uses: u64,
 }
 
-/// The part of a call that a check is about.
+/// The stage of a call that a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckStage {
     /// Loading the component.
@@ -136,9 +137,9 @@ pub enum CheckOutcome {
 pub struct CallRecord {
     /// The number of calls that returned a result.
     pub uses: u64,
-    /// The last check among the calls, if any of them checked the tool.
+    /// The check of the last call whose outcome shows something about the health of the tool.
     pub check: Option<(CheckStage, CheckOutcome)>,
-    /// The time in milliseconds since 1970.
+    /// The time of the record, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
@@ -155,8 +156,8 @@ impl CallRecord {
 }
 
 impl ToolHealth {
-    /// Records calls. A success of the execution implies that the component loads. Calls that show nothing about the health
-    /// count as uses only.
+    /// Records calls. A success of a stage clears an earlier failure of this stage; a success of the execution implies that the
+    /// component loads. Calls without a check only add uses.
     pub fn record(&mut self, calls: &CallRecord) {
         self.uses = self.uses.saturating_add(calls.uses);
         let Some((stage, outcome)) = &calls.check else { return };

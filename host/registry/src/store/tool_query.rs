@@ -8,20 +8,20 @@ use super::record::ToolHealth;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolQuery {
-    /// The order.
+    /// The order of the tools.
     pub order: ToolOrder,
-    /// The category of their packages; `None` for all.
+    /// The category of the tools' packages; `None` for all tools.
     pub category: Option<String>,
 }
 
 impl ToolQuery {
-    /// Queries all tools in an order.
+    /// Creates a query of all tools, in an order.
     #[must_use]
     pub fn new(order: ToolOrder) -> Self {
         Self { order, category: None }
     }
 
-    /// Queries the tools of packages of a category only.
+    /// Selects only the tools of packages of a category.
     #[must_use]
     pub fn in_category(mut self, category: impl Into<String>) -> Self {
         self.category = Some(category.into());
@@ -36,10 +36,10 @@ pub enum ToolOrder {
     /// The tools with the most uses first.
     #[default]
     Uses,
-    /// The tools with the best descriptions first.
+    /// The tools with the best quality first; see [`StoredTool::quality_percent`].
     Quality,
-    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call succeeded, then those
-    /// that were not called.
+    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call succeeded, then
+    /// those without a checked call.
     Health,
 }
 
@@ -54,7 +54,7 @@ pub struct StoredTool {
     pub path: String,
     /// The category of its package.
     pub category: Option<String>,
-    /// The quality of its description, in percent.
+    /// The quality of its description and of its manifest, in percent.
     pub quality_percent: u8,
     /// Its health and its uses.
     pub health: ToolHealth,

@@ -15,14 +15,14 @@ use toolwit_core::{Error, ErrorKind, Phase};
 const VECTORS_NAME: &str = "vectors.safetensors";
 const TOKENIZER_NAME: &str = "tokenizer.json";
 
-/// Maximum depth and number of entries of a directory in which the files are searched.
+/// Maximum depth of subdirectories in which the files are searched, and maximum number of all files in them.
 const DEPTH_MAX: usize = 4;
-const ENTRIES_MAX: usize = 10_000;
+const FILES_MAX: usize = 10_000;
 
 /// Maximum length of a reason in an error, in characters. A reason can quote the file.
 const REASON_CHARS_MAX: usize = 240;
 
-/// Advice for files that are missing or not usable.
+/// The suggestion of errors about files that are missing or not usable.
 const SUGGESTION: &str = "use the two files of the Python package wordllama, or its unpacked directory: \
                           `pip install --no-deps --target DIR wordllama`";
 
@@ -31,16 +31,17 @@ const SUGGESTION: &str = "use the two files of the Python package wordllama, or 
 pub struct VectorFiles {
     /// The vectors, in the safetensors format.
     pub vectors: PathBuf,
-    /// The tokenizer of Hugging Face that numbers them, as JSON.
+    /// The tokenizer that numbers the vectors, in the JSON format of Hugging Face.
     pub tokenizer: PathBuf,
 }
 
 impl VectorFiles {
-    /// Finds the two files: among the paths, and in directories among them, by their names `….safetensors` and
-    /// `…tokenizer….json`.
+    /// Finds the two files among the paths, and in the directories among them. Their names end in `.safetensors` and `.json`;
+    /// in a directory, the name of the latter must also contain `tokenizer`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if a file is missing or not unique, [`ErrorKind::Io`] if a directory cannot be read.
+    /// [`ErrorKind::Configuration`] if a file is missing or not unique, or if a path is an archive; [`ErrorKind::Io`] if a
+    /// directory cannot be read or has too many files.
     pub fn find(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut candidates = Vec::new();
         for path in paths {
@@ -53,23 +54,24 @@ impl VectorFiles {
                 candidates.push(path.clone());
             }
         }
-        let is_given = |path: &PathBuf| paths.contains(path);
+        let is_named_directly = |path: &PathBuf| paths.contains(path);
         let is_tokenizer = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            has_extension(path, "json") && (is_given(path) || name.contains("tokenizer"))
+            has_extension(path, "json") && (is_named_directly(path) || name.contains("tokenizer"))
         };
         Ok(Self {
-            vectors: only(&candidates, "`.safetensors` file", |path| {
+            vectors: only_match(&candidates, "`.safetensors` file", |path| {
                 has_extension(path, "safetensors")
             })?,
-            tokenizer: only(&candidates, "`tokenizer….json`", is_tokenizer)?,
+            tokenizer: only_match(&candidates, "`tokenizer….json`", is_tokenizer)?,
         })
     }
 
     /// Reads and validates the files.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if it is too large or invalid. Both name the file.
+    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if it is too large or invalid. Both name the
+    /// file.
     pub fn read(&self) -> Result<WordVectors, Error> {
         let (vectors, _) = self.read_with_tokenizer()?;
         Ok(vectors)
@@ -92,7 +94,7 @@ pub struct VectorDirectory {
 }
 
 impl VectorDirectory {
-    /// Names a directory, which need not exist.
+    /// Creates a reference to a directory, which need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -111,7 +113,7 @@ impl VectorDirectory {
         }
     }
 
-    /// Reads the word vectors. Returns `None` if the directory has none.
+    /// Reads the word vectors. Returns `None` if the directory has neither of the files.
     ///
     /// # Errors
     /// Those of [`VectorFiles::read`].
@@ -130,11 +132,14 @@ impl VectorDirectory {
     /// Those of [`VectorFiles::read`], in which case nothing changes, and [`ErrorKind::Io`] if the directory cannot be written.
     pub fn add(&self, files: &VectorFiles) -> Result<WordVectors, Error> {
         let (vectors, tokenizer) = files.read_with_tokenizer()?;
-        let own = self.files();
-        // Without the earlier tokenizer, an interruption leaves no mixture of two models.
-        remove_file(&own.tokenizer)?;
-        let parts = [(&own.vectors, vectors.matrix.file()), (&own.tokenizer, &tokenizer)];
-        for (path, bytes) in parts {
+        let targets = self.files();
+        // Deleted first: an interruption must not leave a mixture of two models.
+        remove_file(&targets.tokenizer)?;
+        let contents = [
+            (&targets.vectors, vectors.matrix.file_bytes()),
+            (&targets.tokenizer, &tokenizer),
+        ];
+        for (path, bytes) in contents {
             replace_file(path, bytes).map_err(|error| {
                 let message = format!("`{}` could not be written: {error}", path.display());
                 Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
@@ -149,17 +154,17 @@ impl VectorDirectory {
     /// [`ErrorKind::Io`] if a file cannot be deleted.
     pub fn remove(&self) -> Result<bool, Error> {
         let files = self.files();
-        let has_removed = [remove_file(&files.tokenizer)?, remove_file(&files.vectors)?];
-        Ok(has_removed.contains(&true))
+        let were_removed = [remove_file(&files.tokenizer)?, remove_file(&files.vectors)?];
+        Ok(were_removed.contains(&true))
     }
 }
 
-/// Collects the files below a directory. Links to directories are not followed.
+/// Collects the files below a directory, up to [`DEPTH_MAX`] levels deep. Links to directories are not followed.
 fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if files.len() >= ENTRIES_MAX {
-            return Err(io::Error::other(format!("it has more than {ENTRIES_MAX} files")));
+        if files.len() >= FILES_MAX {
+            return Err(io::Error::other(format!("it has more than {FILES_MAX} files")));
         }
         if !entry.file_type()?.is_dir() {
             files.push(entry.path());
@@ -170,22 +175,17 @@ fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Resu
     Ok(())
 }
 
-/// Returns the only path that fits.
-fn only(paths: &[PathBuf], kind: &str, fits: impl Fn(&PathBuf) -> bool) -> Result<PathBuf, Error> {
+/// Returns the only path that `fits` accepts.
+fn only_match(paths: &[PathBuf], kind: &str, fits: impl Fn(&PathBuf) -> bool) -> Result<PathBuf, Error> {
     let mut fitting = paths.iter().filter(|path| fits(path));
-    let message = match (fitting.next(), fitting.next()) {
+    let (message, suggestion) = match (fitting.next(), fitting.next()) {
         (Some(path), None) => return Ok(path.clone()),
-        (Some(one), Some(other)) => format!(
-            "there are several files of one kind ({kind}): `{}` and `{}`",
-            one.display(),
-            other.display()
-        ),
-        (None, _) => format!("there is no {kind}"),
-    };
-    let suggestion = if message.starts_with("there is no") {
-        SUGGESTION
-    } else {
-        "pass the two files"
+        (Some(one), Some(other)) => {
+            let (one, other) = (one.display(), other.display());
+            let message = format!("there are several files of one kind ({kind}): `{one}` and `{other}`");
+            (message, "pass the two files")
+        }
+        (None, _) => (format!("there is no {kind}"), SUGGESTION),
     };
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }

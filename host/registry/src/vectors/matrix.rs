@@ -19,7 +19,7 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of components of a vector.
 const COLUMNS_MAX: usize = 1_024;
 
-/// The key of the header that is not a tensor.
+/// The key of the header whose value is not a tensor.
 const METADATA: &str = "__metadata__";
 
 /// The number formats of vectors.
@@ -35,7 +35,7 @@ enum NumberFormat {
 struct Tensor {
     dtype: NumberFormat,
     shape: Vec<usize>,
-    /// Begin and end of its values, relative to the end of the header.
+    /// The byte range of its values, relative to the end of the header.
     data_offsets: [usize; 2],
 }
 
@@ -43,13 +43,15 @@ struct Tensor {
 #[derive(Debug)]
 pub(super) struct Matrix {
     bytes: Vec<u8>,
+    /// The byte range of the values.
     values: Range<usize>,
     format: NumberFormat,
     columns: usize,
 }
 
 impl NumberFormat {
-    fn bytes(self) -> usize {
+    /// Returns the size of a number in bytes.
+    fn size(self) -> usize {
         match self {
             Self::F16 | Self::BF16 => 2,
             Self::F32 => 4,
@@ -70,14 +72,15 @@ impl Matrix {
         };
         if rows == 0 || columns == 0 || columns > COLUMNS_MAX {
             return Err(format!(
-                "its vectors have {columns} components, {rows} vectors; at most {COLUMNS_MAX} components are supported"
+                "it has {rows} vectors with {columns} components; at least 1 of both and at most {COLUMNS_MAX} \
+                 components are supported"
             ));
         }
-        let expected = rows
+        let expected_bytes = rows
             .checked_mul(columns)
-            .and_then(|values| values.checked_mul(tensor.dtype.bytes()));
+            .and_then(|values| values.checked_mul(tensor.dtype.size()));
         let [begin, end] = tensor.data_offsets;
-        if begin != 0 || Some(end) != expected || end != data.len() {
+        if begin != 0 || Some(end) != expected_bytes || end != data.len() {
             return Err("it is truncated, or its header does not describe its content".to_owned());
         }
         let matrix = Self {
@@ -104,7 +107,7 @@ impl Matrix {
     }
 
     /// Returns the bytes of the file.
-    pub(super) fn file(&self) -> &[u8] {
+    pub(super) fn file_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -115,7 +118,7 @@ impl Matrix {
             return;
         };
         match self.format {
-            NumberFormat::F16 => add(row, sum, |bytes| half(u16::from_le_bytes(bytes))),
+            NumberFormat::F16 => add(row, sum, |bytes| f32_from_f16(u16::from_le_bytes(bytes))),
             NumberFormat::BF16 => add(row, sum, |bytes| {
                 f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
             }),
@@ -124,24 +127,25 @@ impl Matrix {
     }
 
     fn row_bytes(&self) -> usize {
-        self.columns * self.format.bytes()
+        self.columns * self.format.size()
     }
 
-    /// Returns whether all values are finite: the bits of the exponent are not all set.
+    /// Returns whether all values are finite: their exponents have a bit that is not set.
     fn is_finite(&self) -> bool {
         let values = &self.bytes[self.values.clone()];
-        let highest = |mask: u16| {
-            let size = self.format.bytes();
-            let highest = values
+        let are_finite = |exponent_mask: u16| {
+            let size = self.format.size();
+            let upper_bits = values
                 .chunks_exact(size)
                 .map(move |value| u16::from_le_bytes([value[size - 2], value[size - 1]]));
-            highest
-                .map(move |bits| bits & mask != mask)
+            // `fold` examines all values: without an early exit, the compiler vectorises the loop.
+            upper_bits
+                .map(move |bits| bits & exponent_mask != exponent_mask)
                 .fold(true, |all, is_finite| all & is_finite)
         };
         match self.format {
-            NumberFormat::F16 => highest(0x7c00),
-            NumberFormat::BF16 | NumberFormat::F32 => highest(0x7f80),
+            NumberFormat::F16 => are_finite(0x7c00),
+            NumberFormat::BF16 | NumberFormat::F32 => are_finite(0x7f80),
         }
     }
 }
@@ -161,7 +165,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
         .ok_or_else(|| "it is truncated".to_owned())
 }
 
-/// Returns the tensor of a header that has one.
+/// Returns the only tensor of a header.
 fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
     let mut entries: BTreeMap<String, Value> =
         serde_json::from_slice(header).map_err(|error| format!("its header is invalid: {error}"))?;
@@ -170,10 +174,11 @@ fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
     match entries.pop_first().filter(|_| count == 1) {
         Some((_, tensor)) => serde_json::from_value(tensor)
             .map_err(|error| format!("its tensor is not a matrix of word vectors: {error}")),
-        None => Err(format!("it has {count} tensors; word vectors are one")),
+        None => Err(format!("it has {count} tensors; word vectors must be one tensor")),
     }
 }
 
+/// Adds the values of a row to a sum. `value` converts the bytes of one value.
 fn add<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u8; BYTES]) -> f32) {
     let (values, _) = row.as_chunks::<BYTES>();
     for (sum, bytes) in sum.iter_mut().zip(values) {
@@ -181,8 +186,8 @@ fn add<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u8; BYTE
     }
 }
 
-/// Converts a finite number of 16 bits.
-fn half(bits: u16) -> f32 {
+/// Converts a finite number in the format F16.
+fn f32_from_f16(bits: u16) -> f32 {
     /// The difference of the exponents' biases, as a factor.
     const REBIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
     let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * REBIAS;

@@ -1,7 +1,7 @@
 //! Static word vectors: an embedding model that needs two files and no inference.
 //!
-//! `matrix` reads the vectors, `vocabulary` the tokenizer that finds the row of a word, and `files` finds both files and stores
-//! them in a directory. The files are untrusted input.
+//! `matrix` reads the vectors, `vocabulary` reads the tokenizer, which has the row of each piece of a word. `files` finds both
+//! files and stores them in a directory. The files are untrusted input.
 
 mod files;
 mod matrix;
@@ -15,10 +15,10 @@ use crate::catalog::{EmbeddingModel, words};
 
 pub use files::{VectorDirectory, VectorFiles};
 
-/// Maximum number of words of a text that count.
+/// Maximum number of words of a text that are used.
 const WORDS_MAX: usize = 192;
 
-/// An embedding model of static word vectors: the vector of a text is the sum of the vectors of its words.
+/// An embedding model of static word vectors: the vector of a text is the sum of the vectors of its words' pieces.
 ///
 /// ```no_run
 /// use toolwit_registry::VectorDirectory;
@@ -53,13 +53,13 @@ impl WordVectors {
 impl EmbeddingModel for WordVectors {
     fn embed(&self, text: &str) -> Option<Vec<f32>> {
         let mut sum = vec![0.0; self.width()];
-        let mut is_known = false;
+        let mut has_vector = false;
         for word in words(text).take(WORDS_MAX) {
             for row in self.vocabulary.rows(&word) {
                 self.matrix.add_row(row, &mut sum);
-                is_known = true;
+                has_vector = true;
             }
         }
-        is_known.then_some(sum)
+        has_vector.then_some(sum)
     }
 }

@@ -1,11 +1,11 @@
-//! The vocabulary of a tokenizer file: the pieces of words that have a vector.
+//! The vocabulary of a tokenizer file: words, and pieces of words, that have a vector.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-/// The mark of a piece at the beginning of a word.
+/// The mark with which a piece begins if it is the beginning of a word.
 const WORD_START: &str = "▁";
 
 /// Maximum number of pieces. Tokenizers of language models have at most about 260,000.
@@ -32,14 +32,14 @@ struct Model {
     vocab: Pieces,
 }
 
-/// The pieces of a file, by text.
+/// The pieces of a file, by text. Deserialization limits their number.
 struct Pieces(HashMap<Box<str>, u32>);
 
 impl Vocabulary {
     /// Parses a tokenizer file in the format of Hugging Face, for a matrix with this number of rows.
     ///
     /// # Errors
-    /// The reason why the text is not such a file, as a phrase that follows the name of the file.
+    /// The reason why the text is not such a file, as a phrase that follows the name of the file in an error.
     pub(super) fn parse(json: &[u8], rows: usize) -> Result<Self, String> {
         let file: TokenizerFile = serde_json::from_slice(json)
             .map_err(|error| format!("it is not a tokenizer with a vocabulary: {error}"))?;
@@ -53,25 +53,25 @@ impl Vocabulary {
         }
         if let Some(row) = pieces.values().find(|row| **row as usize >= rows) {
             return Err(format!(
-                "it does not belong to the vectors: a piece has the number {row} of {rows} vectors"
+                "it does not belong to the vectors: a piece has the vector number {row}, but there are {rows} vectors"
             ));
         }
-        // The mark alone has no meaning.
+        // The mark alone is not a part of a word.
         pieces.retain(|piece, _| piece.len() <= PIECE_BYTES_MAX && **piece != *WORD_START);
         Ok(Self { pieces })
     }
 
-    /// Returns the rows of the pieces of a word: the longest piece that it begins with, then the longest of the rest.
-    /// Characters that are not in the vocabulary are skipped.
+    /// Returns the rows of the pieces of a word: the longest piece with which it begins, then the longest one of the rest, and
+    /// so on. Characters that are not in the vocabulary are skipped.
     ///
-    /// This is not the tokenizer's own algorithm, which applies merges in their order. Both return the same single piece for a
-    /// frequent word, and differ little for the others.
+    /// This is not the tokenizer's own algorithm, which applies merges in their order. For a frequent word, both return the
+    /// same single piece; for other words, they differ little.
     pub(super) fn rows(&self, word: &str) -> Vec<usize> {
         let marked = format!("{WORD_START}{word}");
         let mut rows = Vec::new();
         let mut rest = marked.as_str();
         while let Some(first) = rest.chars().next() {
-            let (length, row) = self.longest(rest).unzip();
+            let (length, row) = self.longest_piece(rest).unzip();
             rows.extend(row);
             rest = &rest[length.unwrap_or(first.len_utf8())..];
         }
@@ -79,10 +79,10 @@ impl Vocabulary {
     }
 
     /// Returns the length and the row of the longest piece that a text begins with.
-    fn longest(&self, text: &str) -> Option<(usize, usize)> {
-        let ends = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
-        let mut ends = ends.filter(|end| text.is_char_boundary(*end));
-        ends.find_map(|end| Some((end, *self.pieces.get(&text[..end])? as usize)))
+    fn longest_piece(&self, text: &str) -> Option<(usize, usize)> {
+        let lengths = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
+        let mut lengths = lengths.filter(|length| text.is_char_boundary(*length));
+        lengths.find_map(|length| Some((length, *self.pieces.get(&text[..length])? as usize)))
     }
 }
 

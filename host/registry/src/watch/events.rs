@@ -13,12 +13,13 @@ const DIRECTORIES_MAX: usize = 1_024;
 /// Sends a message whenever a watched directory may have changed.
 pub(super) struct DirectoryEvents {
     watcher: RecommendedWatcher,
-    /// The watched directories with their inodes: a directory that was created again must be watched again.
-    watched: BTreeMap<PathBuf, u64>,
+    /// The inodes of the watched directories: a directory that was deleted and created again must be watched again.
+    watched_inodes: BTreeMap<PathBuf, u64>,
 }
 
 impl DirectoryEvents {
-    /// Starts without directories. `None` if the system does not support events.
+    /// Starts without directories. Each message in the channel stands for one or more events. `None` if the system does not
+    /// support events.
     pub(super) fn start(sender: mpsc::Sender<()>) -> Option<Self> {
         let on_event = move |event: notify::Result<Event>| {
             // A full channel already has a message. An error, such as a lost event, also calls for a scan.
@@ -29,7 +30,7 @@ impl DirectoryEvents {
         match notify::recommended_watcher(on_event) {
             Ok(watcher) => Some(Self {
                 watcher,
-                watched: BTreeMap::new(),
+                watched_inodes: BTreeMap::new(),
             }),
             Err(error) => {
                 tracing::debug!(%error, "file system events are not available; the plugin directories are polled");
@@ -38,27 +39,27 @@ impl DirectoryEvents {
         }
     }
 
-    /// Watches exactly these directories.
+    /// Watches these directories and no others. Directories above the maximum number are not watched.
     pub(super) fn watch(&mut self, directories: Vec<PathBuf>) {
-        let wanted: BTreeMap<PathBuf, u64> = directories
+        let inodes: BTreeMap<PathBuf, u64> = directories
             .into_iter()
             .take(DIRECTORIES_MAX)
             .filter_map(|directory| Some((directory.clone(), inode(&directory)?)))
             .collect();
-        for (directory, inode) in &self.watched {
-            if wanted.get(directory) != Some(inode) {
+        for (directory, inode) in &self.watched_inodes {
+            if inodes.get(directory) != Some(inode) {
                 // Fails if the directory was deleted, which also ends the watch.
                 let _ = self.watcher.unwatch(directory);
             }
         }
-        for (directory, inode) in &wanted {
-            if self.watched.get(directory) != Some(inode)
+        for (directory, inode) in &inodes {
+            if self.watched_inodes.get(directory) != Some(inode)
                 && let Err(error) = self.watcher.watch(directory, RecursiveMode::NonRecursive)
             {
                 tracing::debug!(directory = %directory.display(), %error, "a directory cannot be watched; it is polled");
             }
         }
-        self.watched = wanted;
+        self.watched_inodes = inodes;
     }
 }
 

@@ -17,14 +17,14 @@ use crate::discovery::{DiscoveryTargets, DynamicDiscovery};
 use crate::live::LiveRegistry;
 use toolwit_core::Error;
 
-/// The detection of changes in plugin directories.
+/// How changes in plugin directories are detected.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// The time without further events after which the directories are scanned. A build writes many files.
+    /// After an event, the directories are scanned once no further event has arrived for this time. A build writes many files.
     pub quiet: Duration,
-    /// The longest wait for the end of a series of events.
+    /// The maximum time from the first event to the scan, if further events keep arriving.
     pub quiet_wall_max: Duration,
-    /// The interval between scans without an event. It is extended so that scans use at most 2 % of the time.
+    /// The interval between scans if no events arrive. It is extended if scans would use more than 2 % of the time.
     pub poll_every: Duration,
     /// Whether to use file system events.
     pub events: WatchEvents,
@@ -54,10 +54,10 @@ impl Default for WatchOptions {
     }
 }
 
-/// A scan is followed by a pause of at least this many times its duration.
+/// If no events arrive, a scan is followed by a pause of at least this many times its duration.
 const PAUSE_PER_SCAN: u32 = 50;
 
-/// Watches the directories of a registry until it is dropped.
+/// Stops watching the directories of a registry when it is dropped.
 #[must_use = "dropping it stops watching"]
 pub struct WatchGuard {
     /// Contains one task, which is aborted on drop.
@@ -65,14 +65,14 @@ pub struct WatchGuard {
 }
 
 impl LiveRegistry {
-    /// Starts to watch the directories. Dropping the guard stops it. Must be called in a Tokio runtime.
+    /// Starts to watch the directories, until the guard is dropped. Must be called in a Tokio runtime.
     pub fn watch(&self, options: WatchOptions) -> WatchGuard {
         let mut task = JoinSet::new();
         task.spawn(watch(self.clone(), options));
         WatchGuard { _task: task }
     }
 
-    /// Returns the directories that contain packages: the given paths, and folders of single packages.
+    /// Returns the directories that contain packages: those at the scanned paths, and the folders of single packages.
     #[cfg(feature = "watch")]
     fn directories(&self) -> Vec<std::path::PathBuf> {
         let registry = self.current();
@@ -92,6 +92,8 @@ impl LiveRegistry {
     }
 }
 
+/// Scans the directories after each series of events and at intervals, and discovers dynamic tools of new plugins. Never
+/// returns.
 async fn watch(live: LiveRegistry, options: WatchOptions) {
     let (sender, mut events) = mpsc::channel(1);
     #[cfg(feature = "watch")]
@@ -139,7 +141,7 @@ async fn watch(live: LiveRegistry, options: WatchOptions) {
     }
 }
 
-/// Logs why a discovery failed. Failures of single plugins have been logged before.
+/// Logs why a discovery failed. Failures of single plugins are logged by the discovery itself.
 fn log_failure(result: Result<Result<(), Error>, JoinError>) {
     match result {
         Ok(Ok(())) => {}
@@ -151,9 +153,8 @@ fn log_failure(result: Result<Result<(), Error>, JoinError>) {
     }
 }
 
-/// Waits until no more events arrive.
+/// Waits until no event has arrived for [`WatchOptions::quiet`], but at most for [`WatchOptions::quiet_wall_max`].
 async fn wait_until_quiet(events: &mut mpsc::Receiver<()>, options: WatchOptions) {
     let until_quiet = async { while tokio::time::timeout(options.quiet, events.recv()).await.is_ok() {} };
-    // After the timeout, the directories are scanned although events still arrive.
     let _ = tokio::time::timeout(options.quiet_wall_max, until_quiet).await;
 }

@@ -64,7 +64,7 @@ impl Grant {
         if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
             let requested = match &package {
-                Some(package) => package.read_requested().await,
+                Some(package) => package.read_requested_permissions().await,
                 None => Ok(None),
             };
             // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its requests.

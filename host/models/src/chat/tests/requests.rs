@@ -18,7 +18,7 @@ fn tool(name: &str, schema: Value) -> DeclaredTool {
 fn body(host: &str, messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(messages, tools, options, &cancel);
-    let dialect = ChatCompletions::default().settled(host, "m");
+    let dialect = ChatCompletions::default().with_defaults_for(host, "m");
     dialect.body("m", request, &format!("chat:{host}"), ResponseMode::Complete)
 }
 
@@ -122,7 +122,7 @@ fn mistral_gets_ids_of_nine_characters_and_no_stream_options() {
     assert_eq!(id.len(), 9);
     assert_eq!(sent["messages"][1]["tool_call_id"], id);
     let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
-    let dialect = ChatCompletions::default().settled("api.mistral.ai", "m");
+    let dialect = ChatCompletions::default().with_defaults_for("api.mistral.ai", "m");
     let request = ChatRequest::new(&messages, &[], &options, &cancel);
     let streamed = dialect.body("m", request, "", ResponseMode::Streaming);
     assert_eq!(

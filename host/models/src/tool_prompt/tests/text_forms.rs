@@ -1,6 +1,6 @@
 //! The forms of calls in text.
 
-use crate::tool_prompt::call_text::{read, without_marks, written};
+use crate::tool_prompt::call_text::{read, reply_text, without_marks};
 use crate::tool_prompt::reply::Reply;
 use toolwit_core::ToolCall;
 
@@ -108,7 +108,7 @@ fn a_call_is_written_as_it_is_read() {
         name: "add".to_owned(),
         arguments: r#"{"a":"</tool_call>"}"#.to_owned(),
     };
-    let text = written("now", &[call.clone(), call]);
+    let text = reply_text("now", &[call.clone(), call]);
     assert_eq!(
         calls(&text),
         vec![("add".to_owned(), r#"{"a":"</tool_call>"}"#.to_owned()); 2]

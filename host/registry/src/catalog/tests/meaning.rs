@@ -74,7 +74,7 @@ fn meaning_widens_no_permission_and_health_moves_its_rank() {
     } else {
         "b"
     };
-    catalog.set_health(id, HealthBoost::Broken);
+    catalog.set_health(id, HealthSignal::Broken);
     assert_eq!(
         order(&catalog),
         [before[1].clone(), before[0].clone()],

@@ -12,7 +12,7 @@ pub(super) fn shop() -> Catalog {
 pub(super) fn fill_shop(catalog: &mut Catalog) {
     fill_shelf(catalog);
     let entry = "shop#search";
-    let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).behind([entry]);
+    let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).with_entry_tools([entry]);
     catalog.put(
         "shop",
         [

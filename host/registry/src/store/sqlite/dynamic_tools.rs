@@ -28,7 +28,7 @@ impl DynamicToolsStore for SqliteStore {
     }
 }
 
-/// Deletes the dynamic tools that do not belong to a package.
+/// Deletes the dynamic tools that do not belong to a stored package.
 pub(super) fn delete_unused(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     transaction.execute(
         "DELETE FROM dynamic_tools WHERE NOT EXISTS

@@ -30,7 +30,7 @@ pub(super) fn put(transaction: &Transaction<'_>, package: i64, methods: &[Method
     Ok(())
 }
 
-/// Reads the methods of all packages, by the package's row.
+/// Reads the methods of all packages, by the id of the package's row.
 pub(super) fn by_package(connection: &Connection) -> Result<HashMap<i64, Vec<MethodRecord>>, StoreError> {
     let mut statement = connection
         .prepare_cached("SELECT package, id, name, description, terms, entry_tools FROM methods ORDER BY rowid")?;

@@ -22,11 +22,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a new one.
+    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a new
+    /// one.
     ///
     /// # Errors
-    /// [`StoreError::Foreign`] for a file that is not a store, which is not changed; [`StoreError::Newer`];
-    /// [`StoreError::Directory`]; [`StoreError::Database`].
+    /// Every [`StoreError`]. A file that is not a store is not changed.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Mutex::new(open::open(path)?),
@@ -36,11 +36,12 @@ impl SqliteStore {
     /// Opens the store like [`SqliteStore::open`], without blocking the runtime. The error names the file.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`], with the [`StoreError`] as its source.
+    /// [`ErrorKind::Configuration`], with the [`StoreError`] as its source; [`ErrorKind::Internal`] if a task of the host
+    /// panics.
     pub async fn open_file(path: &Path) -> Result<Arc<Self>, Error> {
         let file = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Self::open(&file)).await;
-        let opened = opened.map_err(|error| {
+        let task_result = tokio::task::spawn_blocking(move || Self::open(&file)).await;
+        let opened = task_result.map_err(|error| {
             let message = "opening the metadata database failed unexpectedly";
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
@@ -57,7 +58,7 @@ impl SqliteStore {
         })
     }
 
-    /// Creates a store in memory.
+    /// Creates an SQLite store in memory.
     ///
     /// # Errors
     /// [`StoreError::Database`].

@@ -16,7 +16,7 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 /// The application id of SQLite files that are Toolwit stores: "Tlwt".
 const APPLICATION_ID: u32 = 0x546c_7774;
 
-/// The migration from each schema version to the next.
+/// The migrations, each from one schema version to the next. The first one creates the tables.
 const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("dynamic_tools.sql"),
@@ -26,13 +26,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("health_order.sql"),
 ];
 
+/// Opens a store, creates it if it does not exist, and replaces it if it is damaged.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(StoreError::Directory)?;
     }
     match connect(path) {
-        Err(StoreError::Database(error)) if is_damage(&error) && !has_store_header(path) => Err(StoreError::Foreign),
-        Err(StoreError::Database(error)) if is_damage(&error) => {
+        Err(StoreError::Database(error)) if is_damage_error(&error) && !has_store_header(path) => {
+            Err(StoreError::Foreign)
+        }
+        Err(StoreError::Database(error)) if is_damage_error(&error) => {
             tracing::warn!(store = %path.display(), %error, "the store is damaged; it is renamed and created again");
             rename_damaged(path).map_err(StoreError::Directory)?;
             connect(path)
@@ -44,7 +47,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 /// Opens a database file that only the owner can read. SQLite gives its log the same permissions.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     create_private_file(path).map_err(StoreError::Directory)?;
-    let connection = prepare(Connection::open(path)?)?;
+    let connection = configure_and_migrate(Connection::open(path)?)?;
     if let Err(error) = make_private(path) {
         tracing::warn!(store = %path.display(), %error, "other users may be able to read the store");
     }
@@ -52,12 +55,13 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 pub(super) fn in_memory() -> Result<Connection, StoreError> {
-    prepare(Connection::open_in_memory()?)
+    configure_and_migrate(Connection::open_in_memory()?)
 }
 
-fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
+/// Checks that a database is a store or empty, sets its options and updates its schema.
+fn configure_and_migrate(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_WALL_MAX)?;
-    // Checked before any change: a file that was named by mistake belongs to another program.
+    // Before any change: the path may be wrong, and the file may belong to another program.
     if !is_store(&connection)? {
         return Err(StoreError::Foreign);
     }
@@ -66,7 +70,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;
-    // A query that reads the tables detects damaged ones.
+    // A query that reads the tables fails if they are damaged.
     connection.query_row(
         "SELECT count(*) FROM packages LEFT JOIN tools ON package = packages.id",
         [],
@@ -75,6 +79,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Updates the schema to the newest version.
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     // Immediate, so that two processes that open a new store do not both create it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -96,31 +101,32 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 /// Returns whether a database is a store, or is empty and can become one.
 fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     let application_id: u32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let has_tables = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
+    let query = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
          FROM sqlite_schema WHERE type = 'table' AND name IN ('packages', 'key_values')";
-    let has_tables: bool = connection.query_row(has_tables, [], |row| row.get(0))?;
+    let is_empty_or_has_tables: bool = connection.query_row(query, [], |row| row.get(0))?;
     // Stores of the first version have no application id.
-    Ok(application_id == APPLICATION_ID || (application_id == 0 && has_tables))
+    Ok(application_id == APPLICATION_ID || (application_id == 0 && is_empty_or_has_tables))
 }
 
-/// Returns whether a file has the header of a store, so that it may be renamed when it is damaged.
+/// Returns whether a file has the header of a store: only then is a damaged file renamed.
 fn has_store_header(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     /// The offset of the application id in the file format.
     const APPLICATION_ID_OFFSET: usize = 68;
     let mut header = [0; APPLICATION_ID_OFFSET + 4];
-    let is_read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    is_read.is_ok() && header.starts_with(MAGIC) && header[APPLICATION_ID_OFFSET..] == APPLICATION_ID.to_be_bytes()
+    let read_result = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read_result.is_ok() && header.starts_with(MAGIC) && header[APPLICATION_ID_OFFSET..] == APPLICATION_ID.to_be_bytes()
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+/// Returns whether an error means that the file of a database is damaged or is not a database.
+fn is_damage_error(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
     )
 }
 
-/// The endings of the files that SQLite keeps next to a database.
+/// The endings of the log files that SQLite writes next to a database.
 const LOG_ENDINGS: [&str; 2] = ["-wal", "-shm"];
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
@@ -129,7 +135,8 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Renames a damaged store to `….damaged` for inspection, and deletes its log. Replaces an earlier damaged store.
+/// Renames a damaged store to `….damaged`, where a person can examine it, and deletes its log files. Replaces an earlier
+/// damaged store.
 fn rename_damaged(path: &Path) -> std::io::Result<()> {
     fs::rename(path, with_ending(path, ".damaged"))?;
     for ending in LOG_ENDINGS {
@@ -145,10 +152,11 @@ fn rename_damaged(path: &Path) -> std::io::Result<()> {
 #[cfg(unix)]
 fn make_private(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let logs = LOG_ENDINGS.map(|ending| with_ending(path, ending));
-    for file in logs.iter().map(PathBuf::as_path).chain([path]) {
-        let is_open = fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
-        if is_open {
+    let log_files = LOG_ENDINGS.map(|ending| with_ending(path, ending));
+    for file in log_files.iter().map(PathBuf::as_path).chain([path]) {
+        let is_accessible_to_others =
+            fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+        if is_accessible_to_others {
             fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
         }
     }

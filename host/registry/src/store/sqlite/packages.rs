@@ -99,6 +99,7 @@ impl Store for SqliteStore {
     }
 }
 
+/// Inserts a package, or replaces the one at its path.
 fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
     let existing: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, digest FROM packages WHERE path = ?1")?
@@ -131,6 +132,7 @@ fn insert_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Res
     put_tools(transaction, id, package)
 }
 
+/// Replaces a package whose component has the same digest. The health of its tools remains.
 fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) -> Result<(), StoreError> {
     transaction
         .prepare_cached(
@@ -150,14 +152,15 @@ fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecor
     Ok(())
 }
 
+/// Inserts or replaces the tools and the methods of a package. The health of a replaced tool remains.
 fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) -> Result<(), StoreError> {
-    let mut put = transaction.prepare_cached(
+    let mut upsert = transaction.prepare_cached(
         "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
          DO UPDATE SET id = ?1, description = ?4, quality_percent = ?5, name = ?6, terms = ?7",
     )?;
     for tool in &package.tools {
-        put.execute(params![
+        upsert.execute(params![
             tool.id,
             id,
             tool.export,
@@ -170,6 +173,7 @@ fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) ->
     methods::put(transaction, id, &package.methods)
 }
 
+/// Reads the tools of all packages, by the id of the package's row.
 fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolRecord>>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT package, id, export, description, quality_percent, name, terms FROM tools ORDER BY rowid",
@@ -193,6 +197,7 @@ fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolReco
     Ok(tools)
 }
 
+/// Reads the health of a tool from five consecutive columns of a row.
 pub(super) fn read_health(row: &Row<'_>, first_column: usize) -> rusqlite::Result<ToolHealth> {
     Ok(ToolHealth {
         import: health_state(&row.get::<_, String>(first_column)?),
@@ -219,7 +224,7 @@ fn health_state(name: &str) -> HealthState {
     }
 }
 
-/// Converts to a signed integer, because SQLite has no unsigned integers.
+/// Converts a number for SQLite, which has no unsigned integers. A number out of range becomes the greatest signed integer.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Queries of tools.
+//! Queries of tools, in SQLite.
 
 use rusqlite::{Connection, Row, params_from_iter};
 
@@ -12,7 +12,7 @@ pub(super) fn tools(connection: &Connection, query: &ToolQuery) -> Result<Vec<St
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the statement of a query. Each order and the category have an index.
+/// Returns the SQL statement of a query. The schema has an index for each order and for the category.
 fn sql(query: &ToolQuery) -> String {
     let condition = match query.category {
         Some(_) => "WHERE category = ?1",
@@ -21,7 +21,7 @@ fn sql(query: &ToolQuery) -> String {
     let order = match query.order {
         ToolOrder::Uses => "uses DESC",
         ToolOrder::Quality => "quality_percent DESC",
-        // In the order of the alphabet: broken, healthy, unknown.
+        // The alphabetical order of the states is the wanted one: broken, healthy, unknown.
         ToolOrder::Health => "CASE WHEN import_health = 'broken' THEN 'broken' ELSE execution_health END",
     };
     format!(

@@ -7,19 +7,23 @@ use toolwit_sandbox::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// Returns the common prefix of a bucket's keys. It contains the length of the name, so that no prefix is ambiguous.
-fn prefix(bucket: &str) -> String {
+/// Returns the prefix with which the column `key` of a bucket's keys begins, without the separator. It contains the length of
+/// the bucket's name, so that the prefixes of two buckets are never confused.
+fn bucket_prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
 
-/// Returns the column value of a key.
-fn column(bucket: &str, key: &str) -> String {
-    format!("{}/{key}", prefix(bucket))
+/// Returns the value of the column `key` for a key of a bucket.
+fn key_column(bucket: &str, key: &str) -> String {
+    format!("{}/{key}", bucket_prefix(bucket))
 }
 
 /// Logs the cause and returns an error without it: the guest receives the error, and the cause may contain host paths.
 fn unavailable(error: rusqlite::Error) -> KeyValueError {
-    tracing::warn!(error = &error as &dyn Error, "values of plugins cannot be stored");
+    tracing::warn!(
+        error = &error as &dyn Error,
+        "values of plugins cannot be read or written"
+    );
     KeyValueError::Failed("the host's store is not available".to_owned())
 }
 
@@ -28,23 +32,23 @@ impl KeyValueStore for SqliteStore {
         let connection = self.connection();
         let select = "SELECT value FROM key_values WHERE owner = ?1 AND key = ?2";
         let mut statement = connection.prepare_cached(select).map_err(unavailable)?;
-        let value = statement.query_row([plugin, &column(bucket, key)], |row| row.get(0));
+        let value = statement.query_row([plugin, &key_column(bucket, key)], |row| row.get(0));
         value.optional().map_err(unavailable)
     }
 
     fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError> {
-        let key = column(bucket, key);
+        let key = key_column(bucket, key);
         let mut connection = self.connection();
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(unavailable)?;
-        let others = transaction.query_row(
+        let other_bytes = transaction.query_row(
             "SELECT coalesce(sum(octet_length(key) + length(value) + ?3), 0) FROM key_values WHERE owner = ?1 AND key <> ?2",
             params![plugin, key, KEY_VALUE_ENTRY_BYTES],
             |row| row.get::<_, i64>(0),
         );
-        let others = others.map_err(unavailable)?.unsigned_abs();
-        if others + (key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES > bytes_max {
+        let other_bytes = other_bytes.map_err(unavailable)?.unsigned_abs();
+        if other_bytes + (key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
         let upsert = "INSERT INTO key_values (owner, key, value) VALUES (?1, ?2, ?3)
@@ -57,7 +61,7 @@ impl KeyValueStore for SqliteStore {
 
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError> {
         let delete = "DELETE FROM key_values WHERE owner = ?1 AND key = ?2";
-        let deleted = self.connection().execute(delete, [plugin, &column(bucket, key)]);
+        let deleted = self.connection().execute(delete, [plugin, &key_column(bucket, key)]);
         deleted.map(|_| ()).map_err(unavailable)
     }
 
@@ -68,9 +72,9 @@ impl KeyValueStore for SqliteStore {
         after: Option<&str>,
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError> {
-        let after = after.map_or_else(|| prefix(bucket), |after| column(bucket, after));
-        let own = column(bucket, "");
-        let keys = (|| {
+        let after = after.map_or_else(|| bucket_prefix(bucket), |after| key_column(bucket, after));
+        let key_prefix = key_column(bucket, "");
+        let columns = (|| {
             let connection = self.connection();
             let select = "SELECT key FROM key_values WHERE owner = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
             let mut statement = connection.prepare_cached(select)?;
@@ -78,11 +82,11 @@ impl KeyValueStore for SqliteStore {
             let rows = statement.query_map(params![plugin, after, keys_max], |row| row.get(0))?;
             rows.collect::<Result<Vec<String>, rusqlite::Error>>()
         })();
-        let keys = keys.map_err(unavailable)?;
-        // The keys of a bucket are contiguous, so the first key of another bucket ends the page.
-        Ok(keys
+        let columns = columns.map_err(unavailable)?;
+        // The keys of a bucket are contiguous, so the first key of another bucket ends the list.
+        Ok(columns
             .iter()
-            .map_while(|key| key.strip_prefix(&own))
+            .map_while(|column| column.strip_prefix(&key_prefix))
             .map(str::to_owned)
             .collect())
     }

@@ -64,7 +64,7 @@ impl ToolIndex {
             let definition = inner.definition();
             // Unique, also if the same tool is in several facades.
             let id = ToolId::from_text(&format!("{path}{PATH_SEPARATOR}{}", definition.id));
-            let mut document = Document::of_definition(definition).behind([outermost.as_str()]);
+            let mut document = Document::of_definition(definition).with_entry_tools([outermost.as_str()]);
             document.id = id.to_string();
             self.inner_descriptions
                 .insert(document.id.clone(), definition.description.clone());
