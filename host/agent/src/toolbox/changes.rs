@@ -25,7 +25,11 @@ struct Additions {
 impl Toolbox {
     /// Applies an injection after the result of `trigger`: removals first, then additions. Returns the events to emit.
     pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
-        let guards = self.guards(trigger);
+        let guards = if injection.discovered.is_empty() {
+            Vec::new()
+        } else {
+            self.guards(trigger)
+        };
         let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
         let additions = self.add(injection.add);
         let mut events = Vec::new();

@@ -95,7 +95,9 @@ impl Connection {
     async fn session(&self, request: &RequestContext<RoleServer>) -> Result<&Arc<ClientSession>, ErrorData> {
         let principal = self.principal(request);
         let begin = || async {
-            let session = ClientSession::begin(principal.clone()).await.map(Arc::new);
+            // Boxed, because it runs once and would enlarge the future of every request.
+            let begun = Box::pin(ClientSession::begin(principal.clone()));
+            let session = begun.await.map(Arc::new);
             let session = session.map_err(|error| wire::internal(&error))?;
             self.shared.listeners().add_session(&session, request.peer.clone());
             Ok::<_, ErrorData>(session)
@@ -185,10 +187,10 @@ impl ServerHandler for Connection {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let outcome = session.call(&request.name, arguments, &context).await;
+                let outcome = Box::pin(session.call(&request.name, arguments, &context)).await;
                 outcome.map(CallToolResponse::from)
             }
-            Revision::Stateless => task_call::call(&self.shared, principal, request, &context).await,
+            Revision::Stateless => Box::pin(task_call::call(&self.shared, principal, request, &context)).await,
         };
         let outcome = match &result {
             Ok(CallToolResponse::InputRequired(_)) => "input_required",
@@ -223,7 +225,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let questions = self.shared.stateless().questions();
-        self.content(&context).prompt(request, &context, questions).await
+        Box::pin(self.content(&context).prompt(request, &context, questions)).await
     }
 
     async fn list_resources(
@@ -352,42 +354,5 @@ impl ServerHandler for Connection {
             Cow::Owned(request.method),
             None,
         ))
-    }
-}
-#[cfg(test)]
-mod sizes {
-    use super::*;
-    fn f2<A, B, F>(_: impl Fn(A, B) -> F) -> usize {
-        std::mem::size_of::<F>()
-    }
-    fn f3<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
-        std::mem::size_of::<F>()
-    }
-    #[test]
-    fn sizes() {
-        use rmcp::service::Service;
-        println!(
-            "handle {}",
-            f3(|c: &'static Connection, r, x| Service::<RoleServer>::handle_request(c, r, x))
-        );
-        println!("init {}", f3(|c: &'static Connection, r, x| c.initialize(r, x)));
-        println!("list {}", f3(|c: &'static Connection, r, x| c.list_tools(r, x)));
-        println!("call {}", f3(|c: &'static Connection, r, x| c.call_tool(r, x)));
-        println!("prompt {}", f3(|c: &'static Connection, r, x| c.get_prompt(r, x)));
-        println!("resource {}", f3(|c: &'static Connection, r, x| c.read_resource(r, x)));
-        println!(
-            "session {}",
-            f2(|c: &'static Connection, r: &'static RequestContext<RoleServer>| c.session(r))
-        );
-        println!("begin {}", f2(|p: Principal, _: ()| ClientSession::begin(p)));
-        println!("ctx {}", std::mem::size_of::<RequestContext<RoleServer>>());
-        println!(
-            "resp {} {}",
-            std::mem::size_of::<CallToolResponse>(),
-            std::mem::size_of::<rmcp::model::ServerResult>()
-        );
-        println!("complete {}", f3(|c: &'static Connection, r, x| c.complete(r, x)));
-        println!("subscribe {}", f3(|c: &'static Connection, r, x| c.subscribe(r, x)));
-        println!("gettask {}", f3(|c: &'static Connection, r, x| c.get_task(r, x)));
     }
 }

@@ -37,7 +37,13 @@ pub(super) fn parse(line: &[u8]) -> IncomingLine {
         let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
         return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
     }
-    let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
+    if let Some(call) = tool_call(line) {
+        return IncomingLine::Message {
+            request_id: request_id(&call),
+            message: Box::new(call),
+        };
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
         return refused(&Value::Null, ErrorCode::PARSE_ERROR, "the line is not valid JSON");
     };
     let Some(fields) = value.as_object() else {
@@ -73,17 +79,21 @@ pub(super) fn parse(line: &[u8]) -> IncomingLine {
         };
     }
     let request_id = is_request.then(|| answer_id.to_string());
-    let converted = match value.as_object_mut().and_then(tool_call) {
-        Some(call) => Ok(call),
-        None => serde_json::from_value::<ClientJsonRpcMessage>(value),
-    };
-    match converted {
+    match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(message) => IncomingLine::Message {
             message: Box::new(message),
             request_id,
         },
         Err(_) if is_request => refused(&answer_id, ErrorCode::INVALID_REQUEST, "the request is invalid"),
         Err(_) => IncomingLine::Ignored,
+    }
+}
+
+/// Returns the id of a request as JSON text.
+fn request_id(message: &ClientJsonRpcMessage) -> Option<String> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => serde_json::to_string(&request.id).ok(),
+        _ => None,
     }
 }
 

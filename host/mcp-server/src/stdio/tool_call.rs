@@ -1,4 +1,4 @@
-//! The conversion of `tools/call` requests.
+//! The direct conversion of `tools/call` requests.
 
 use std::borrow::Cow;
 
@@ -6,31 +6,51 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonObject, JsonRpcMessage,
     JsonRpcRequest, NumberOrString, RequestMetaObject,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
-/// The number of fields of a request: `jsonrpc`, `id`, `method` and `params`.
-const REQUEST_FIELDS: usize = 4;
+/// A request whose strings have no escapes, as of every usual client.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallMessage<'l> {
+    jsonrpc: &'l str,
+    id: CallId<'l>,
+    method: &'l str,
+    params: JsonObject,
+}
 
-/// Converts a `tools/call` request, and takes its parameters. Returns `None` for another message, and for a request with
-/// parameters that only some requests have: the message is then unchanged.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CallId<'l> {
+    Number(i64),
+    Text(&'l str),
+}
+
+/// Converts a `tools/call` request. Returns `None` for every other line, valid or not, and for a call with parameters that only
+/// some clients send: the protocol library converts them.
 ///
-/// The protocol library finds the type of a message by trying one after the other, and copies the arguments. A call is the most
-/// frequent request, so its conversion is direct. The result is the same.
-pub(super) fn tool_call(message: &mut JsonObject) -> Option<ClientJsonRpcMessage> {
-    if message.len() != REQUEST_FIELDS || message.get("method")? != "tools/call" {
+/// The protocol library finds the type of a message by trying one after the other, and copies the arguments, which takes several
+/// times as long. The result is the same.
+pub(super) fn tool_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
+    // An array could be read as the fields of the message in their order.
+    if line.first() != Some(&b'{') {
         return None;
     }
-    let id = match message.get("id")? {
-        Value::String(id) => NumberOrString::String(id.as_str().into()),
-        number => NumberOrString::Number(number.as_i64()?),
+    let CallMessage {
+        jsonrpc: "2.0",
+        id,
+        method: "tools/call",
+        mut params,
+    } = serde_json::from_slice(line).ok()?
+    else {
+        return None;
     };
-    let params = message.get_mut("params")?.as_object_mut()?;
-    let is_plain = params.iter().all(|(key, value)| match key.as_str() {
+    let is_usual = params.iter().all(|(key, value)| match key.as_str() {
         "name" => value.is_string(),
         "arguments" | "_meta" => value.is_object(),
         _ => false,
     });
-    if !is_plain {
+    if !is_usual {
         return None;
     }
     let Value::String(name) = params.get_mut("name")?.take() else {
@@ -42,6 +62,10 @@ pub(super) fn tool_call(message: &mut JsonObject) -> Option<ClientJsonRpcMessage
     if let Some(meta) = params.get_mut("_meta").and_then(take_object) {
         request.extensions.insert(RequestMetaObject::from(meta));
     }
+    let id = match id {
+        CallId::Number(number) => NumberOrString::Number(number),
+        CallId::Text(text) => NumberOrString::String(text.into()),
+    };
     let request = JsonRpcRequest::new(id, ClientRequest::CallToolRequest(request));
     Some(JsonRpcMessage::Request(request))
 }
@@ -60,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> JsonObject {
-        serde_json::from_value(value).unwrap()
+    fn convert(message: &Value) -> Option<ClientJsonRpcMessage> {
+        tool_call(message.to_string().as_bytes())
     }
 
     #[test]
@@ -79,7 +103,7 @@ mod tests {
         {
             let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
             let expected: ClientJsonRpcMessage = serde_json::from_value(message.clone()).unwrap();
-            let converted = tool_call(&mut object(message.clone())).unwrap();
+            let converted = convert(&message).unwrap();
             assert_eq!(
                 serde_json::to_value(&converted).unwrap(),
                 serde_json::to_value(&expected).unwrap()
@@ -96,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_message_is_left_unchanged() {
+    fn every_other_message_is_left_to_the_protocol_library() {
         let request =
             |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let messages = [
@@ -109,6 +133,8 @@ mod tests {
             request("tools/call", json!({"name": "a", "requestState": "s"})),
             request("tools/call", json!({"name": "a", "_meta": 1})),
             request("tools/call", json!([])),
+            json!({"jsonrpc": "1.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}),
+            json!({"jsonrpc": "2.0", "id": null, "method": "tools/call", "params": {"name": "a"}}),
             json!({"jsonrpc": "2.0", "id": u64::MAX, "method": "tools/call", "params": {"name": "a"}}),
             json!({"jsonrpc": "2.0", "id": 1.5, "method": "tools/call", "params": {"name": "a"}}),
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}, "result": {}}),
@@ -117,9 +143,19 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
         ];
         for message in messages {
-            let mut read = object(message.clone());
-            assert!(tool_call(&mut read).is_none(), "{message}");
-            assert_eq!(json!(read), message);
+            assert!(convert(&message).is_none(), "{message}");
+        }
+        let lines = [
+            "",
+            "{",
+            r#"["2.0",1,"tools/call",{"name":"a"}]"#,
+            r#" {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}} {}"#,
+        ];
+        for line in lines {
+            assert!(tool_call(line.as_bytes()).is_none(), "{line}");
         }
     }
 }

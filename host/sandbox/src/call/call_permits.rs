@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::instance::Instance;
 use crate::link::compile::link_once::cancelled_before_start;
 use crate::link::host::host_api::CallStack;
 use toolwit_core::ToolContext;
@@ -24,7 +26,21 @@ pub(crate) struct CallPermit {
     /// The time that the call waited for the permit.
     pub(crate) waiting_time: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
-    _permit: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl CallPermit {
+    /// Drops the instance of the call behind its result, because the caller need not wait until the memory of the instance is
+    /// cleared. The permit becomes available after that, so that instances never exceed the permits. The instance of a nested
+    /// call, which has no permit of its own, is dropped at once.
+    pub(crate) fn release_after_drop(self, instance: Instance) {
+        if let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) {
+            runtime.spawn(async move {
+                drop(instance);
+                drop(permit);
+            });
+        }
+    }
 }
 
 impl CallPermits {
@@ -48,7 +64,7 @@ impl CallPermits {
         }
         if let Ok(permit) = self.semaphore.clone().try_acquire_owned() {
             return Ok(CallPermit {
-                _permit: Some(permit),
+                permit: Some(permit),
                 waiting_time: Duration::ZERO,
             });
         }
@@ -56,7 +72,7 @@ impl CallPermits {
         // Boxed, because it rarely runs and would enlarge the future of every call.
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
         Ok(CallPermit {
-            _permit: Some(permit),
+            permit: Some(permit),
             waiting_time: started.elapsed(),
         })
     }

@@ -80,8 +80,10 @@ pub(crate) trait GuestWork: Send {
         call: &RunningCall<'_>,
     ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 
-    /// Receives the instance after a call that left it intact. The default implementation drops it.
-    fn return_instance(&mut self, _instance: Instance) {}
+    /// Receives the instance after a call that left it intact. Returns an instance that the work does not keep.
+    fn return_instance(&mut self, instance: Instance) -> Option<Instance> {
+        Some(instance)
+    }
 
     /// Receives the error because of which the instance was dropped.
     fn instance_dropped(&mut self, _error: &Error) {}
@@ -136,7 +138,11 @@ impl<'a> GuardedCall<'a> {
                 drop(instance);
                 work.instance_dropped(error);
             }
-            _ => work.return_instance(instance),
+            _ => {
+                if let Some(instance) = work.return_instance(instance) {
+                    permit.release_after_drop(instance);
+                }
+            }
         }
         outcome
     }

@@ -265,15 +265,19 @@ impl GuestWork for SessionCall<'_> {
         Ok(result)
     }
 
-    fn return_instance(&mut self, instance: Instance) {
+    fn return_instance(&mut self, instance: Instance) -> Option<Instance> {
         if let Some(trap) = self.trap.take() {
             drop(instance);
             self.instance_dropped(&trap);
-            return;
+            return None;
         }
-        if let (Some(state), Some(alive)) = (self.state.as_mut(), self.alive.take()) {
-            state.instance = Some(instance);
-            alive.keep();
+        match (self.state.as_mut(), self.alive.take()) {
+            (Some(state), Some(alive)) => {
+                state.instance = Some(instance);
+                alive.keep();
+                None
+            }
+            _ => Some(instance),
         }
     }
 
