@@ -62,7 +62,8 @@ pub(crate) struct HttpSender {
     /// The secrets that the server received.
     redaction: Redaction,
     requests: RequestLimit,
-    /// The maximum time of the response to a request, streamed or not.
+    /// The maximum time of the response to a request, streamed or not, and the maximum silence of a stream that the server
+    /// keeps open.
     wall_max: Duration,
 }
 
@@ -324,9 +325,12 @@ impl StreamableHttpClient for HttpSender {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             custom_headers.insert(HeaderName::from_static(LAST_EVENT_ID), id);
         }
-        let response = self
-            .send(Method::GET, &uri, session_id.as_deref(), custom_headers, None)
-            .await?;
+        let response = self.send(Method::GET, &uri, session_id.as_deref(), custom_headers, None);
+        let Ok(response) = tokio::time::timeout(self.wall_max, response).await else {
+            // After the end of a stream, the library opens it again. After an error, it would not.
+            return Ok(stream::empty().boxed());
+        };
+        let response = response?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failure::ServerDoesNotSupportSse);
@@ -339,7 +343,11 @@ impl StreamableHttpClient for HttpSender {
         if !content_type.starts_with(EVENT_STREAM) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
-        Ok(sse::events(response.bytes_stream(), self.requests.clone()))
+        Ok(sse::lasting_events(
+            response.bytes_stream(),
+            self.requests.clone(),
+            self.wall_max,
+        ))
     }
 }
 
@@ -391,3 +399,6 @@ fn error_message(id: &RequestId, failure: &Failure) -> String {
     };
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }
+
+#[cfg(test)]
+mod tests;
