@@ -148,6 +148,7 @@ mod tests {
         assert_eq!(list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."), 2);
         assert_eq!(pinned.pins.len(), 2);
     }
+
     // attack: G9
     #[test]
     fn accepting_changes_without_tools_keeps_the_pins_of_usable_tools() {
