@@ -59,12 +59,11 @@ impl Iterator for Records<'_> {
     type Item = Result<Vec<String>, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self
-            .rest
-            .next_if(|character| matches!(character, '\r' | '\n'))
-            .is_some()
-        {
-            self.line += 1;
+        // Only a line feed ends a line, as in a record.
+        while let Some(character) = self.rest.next_if(|character| matches!(character, '\r' | '\n')) {
+            if character == '\n' {
+                self.line += 1;
+            }
         }
         self.rest.peek()?;
         Some(self.read_record())
@@ -114,6 +113,8 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_an_error_with_its_line() {
-        assert_eq!(read("a\n\n\"b\nc").unwrap_err(), "the quote in line 3 is not closed");
+        for text in ["a\n\n\"b\nc", "a\r\n\r\n\"b\r\nc"] {
+            assert_eq!(read(text).unwrap_err(), "the quote in line 3 is not closed", "{text:?}");
+        }
     }
 }

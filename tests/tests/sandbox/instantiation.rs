@@ -106,11 +106,17 @@ async fn component_that_exceeds_the_limits_of_every_call_is_refused_at_load() {
 
 /// Nested components, each of which instantiates the previous one twice.
 fn doubling_components(times: usize) -> String {
+    chained_components(times, 2)
+}
+
+/// Nested components, each of which instantiates the previous one a number of times.
+fn chained_components(times: usize, copies: usize) -> String {
     let mut text = String::from("(component (component $c0 (core module $m) (core instance (instantiate $m)))");
+    let instances = "(instance (instantiate $inner)) ".repeat(copies);
     for at in 1..=times {
         let before = at - 1;
         text.push_str(&format!(
-            "(component $c{at} (alias outer 1 $c{before} (component $inner)) (instance (instantiate $inner)) (instance (instantiate $inner)))"
+            "(component $c{at} (alias outer 1 $c{before} (component $inner)) {instances})"
         ));
     }
     text.push_str(&format!("(instance (instantiate $c{times})))"));
@@ -137,6 +143,19 @@ async fn component_with_a_billion_instances_is_refused_quickly() {
         error.message,
         "each of its instances needs 128 core instances and may have 64"
     );
+}
+
+// attack: A14
+#[tokio::test]
+async fn component_whose_instantiation_nests_too_deep_is_refused_with_the_depth() {
+    assert!(
+        Guests::new().text("flat", &chained_components(50, 1)).await.is_ok(),
+        "51 levels are allowed"
+    );
+    let error = load_error(&chained_components(150, 1)).await;
+    assert_eq!(error.kind, ErrorKind::Instances, "{error:#?}");
+    assert_eq!(error.message, "its instantiation nests components deeper than 100");
+    assert_eq!(error.limit.as_ref().unwrap().limit, "COMPONENT_DEPTH_MAX");
 }
 
 // attack: A14

@@ -25,7 +25,7 @@ pub enum Revocation {
     NoLogin,
     /// The issuer has revoked the tokens.
     Revoked,
-    /// The tokens stay valid until they expire: the issuer cannot revoke tokens, or the stored login was for another address.
+    /// The tokens stay valid until they expire, because the issuer cannot revoke tokens.
     NotOffered,
     /// The tokens could not be revoked, with the reason.
     Failed(String),
@@ -60,7 +60,9 @@ impl<'a> Logout<'a> {
         let existed = slot.remove().await.map_err(failed)?;
         match login {
             Ok(Some(login)) => Ok(self.revoke(http, &login).await.unwrap_or_else(Revocation::Failed)),
-            Ok(None) if existed => Ok(Revocation::NotOffered),
+            Ok(None) if existed => Ok(Revocation::Failed(
+                "the stored login was for another address, so its issuer was not asked".to_owned(),
+            )),
             Ok(None) => Ok(Revocation::NoLogin),
             // The stored login could not be read, so its tokens are unknown.
             Err(why) => Ok(Revocation::Failed(why)),

@@ -1,6 +1,6 @@
 //! The pinned definitions of tools: those with which the tools were first listed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::config::ChangedTools;
@@ -17,6 +17,8 @@ pub(super) struct PinnedTools {
     pins: BTreeMap<String, String>,
     /// The usable tools of the last list, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
+    /// The names of the usable tools of the last list. They are kept when the tools are dropped.
+    usable: HashSet<String>,
     /// The names of the tools of the last list that are withheld because their definitions have changed.
     changed: Vec<String>,
     /// The names of the tools of the last list that are withheld because too many others are pinned.
@@ -32,6 +34,7 @@ impl PinnedTools {
         create: impl Fn(&ListedTool) -> Arc<dyn Tool>,
     ) -> Vec<Arc<dyn Tool>> {
         let mut previous_tools = std::mem::take(&mut self.tools);
+        self.usable.clear();
         let previously_changed = std::mem::take(&mut self.changed);
         let had_surplus = !std::mem::take(&mut self.surplus).is_empty();
         let mut tools = Vec::with_capacity(listing.tools.len());
@@ -58,6 +61,7 @@ impl PinnedTools {
             }
             let tool = previous_tools.remove(&digest).unwrap_or_else(|| create(listed));
             self.tools.insert(digest, tool.clone());
+            self.usable.insert(listed.name.clone());
             tools.push(tool);
         }
         if !had_surplus && !self.surplus.is_empty() {
@@ -86,11 +90,11 @@ impl PinnedTools {
             self.pins.remove(&name);
         }
         if !self.surplus.is_empty() {
-            self.pins.retain(|_, digest| self.tools.contains_key(digest));
+            self.pins.retain(|name, _| self.usable.contains(name));
         }
     }
 
-    /// Drops the tools, but keeps their pins.
+    /// Drops the tools, but keeps their pins and their names.
     pub(super) fn forget_tools(&mut self) {
         self.tools = HashMap::new();
     }
@@ -143,5 +147,24 @@ mod tests {
         pinned.accept_changes();
         assert_eq!(list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."), 2);
         assert_eq!(pinned.pins.len(), 2);
+    }
+
+    // attack: G9
+    #[test]
+    fn accepting_changes_without_tools_keeps_the_pins_of_usable_tools() {
+        let mut pinned = PinnedTools::default();
+        let name = |number: usize| number.to_string();
+        let first = listing((0..MCP_TOOLS_MAX).map(|number| (name(number), "First.")));
+        pinned.admit(&first, ChangedTools::Withhold, create);
+        let usable_and_surplus = listing([(name(0), "First."), (name(MCP_TOOLS_MAX), "First.")]);
+        pinned.admit(&usable_and_surplus, ChangedTools::Withhold, create);
+        assert_eq!(pinned.surplus(), [name(MCP_TOOLS_MAX)]);
+
+        pinned.forget_tools();
+        pinned.accept_changes();
+        assert_eq!(pinned.pins.len(), 1, "the pin of the usable tool is kept");
+        let changed = listing([(name(0), "Second."), (name(MCP_TOOLS_MAX), "First.")]);
+        assert_eq!(pinned.admit(&changed, ChangedTools::Withhold, create).len(), 1);
+        assert_eq!(pinned.changed(), ["0"]);
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 use crate::failure::{LoginRequired, quoted};
-use crate::transport::{AUTHORIZATION_REQUIRED, SESSION_LOST, TRANSPORT_FAILED};
+use crate::transport::{AUTHORIZATION_REQUIRED, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 use crate::value::Redaction;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
@@ -61,7 +61,10 @@ pub(crate) enum RequestError {
     /// The server requires a login, and did not process the request.
     #[error("{1}")]
     LoginRequired(LoginRequired, String),
-    /// The transport failed, so that the request may not have reached the server, or the server cancelled the request.
+    /// The transport failed, and the server did not process the request.
+    #[error("{0}")]
+    NotProcessed(String),
+    /// The transport failed after the request may have reached the server, or the server cancelled the request.
     #[error("{0}")]
     Failed(String),
     /// The connection ended before the answer.
@@ -243,6 +246,9 @@ impl Connection {
                     scopes: scopes.unwrap_or_default(),
                 };
                 RequestError::LoginRequired(required, self.redaction().quoted(&error.message))
+            }
+            ServiceError::McpError(error) if error.code.0 == NOT_PROCESSED => {
+                RequestError::NotProcessed(self.redaction().quoted(&error.message))
             }
             ServiceError::McpError(error) if error.code.0 == TRANSPORT_FAILED => {
                 RequestError::Failed(self.redaction().quoted(&error.message))

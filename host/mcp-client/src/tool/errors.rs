@@ -21,13 +21,15 @@ pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResu
             (ErrorKind::InvalidArguments, message)
         }
         RequestError::Refused(refusal) => return Ok(ToolResult::error(quoted(&refusal.message))),
-        RequestError::SessionLost | RequestError::Failed(_) | RequestError::LoginRequired(..) => {
+        RequestError::SessionLost | RequestError::NotProcessed(_) | RequestError::LoginRequired(..) => {
             (ErrorKind::ToolUnavailable, error.to_string())
         }
-        RequestError::Closed(_) => (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}")),
+        RequestError::Failed(_) | RequestError::Closed(_) => {
+            (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}"))
+        }
         RequestError::Timeout(_) | RequestError::NoInput(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
         RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),
-        RequestError::TooManyRounds | RequestError::Unexpected => (ErrorKind::Tool, error.to_string()),
+        RequestError::TooManyRounds | RequestError::Unexpected => (ErrorKind::Tool, format!("{error}; {MAYBE_DONE}")),
     };
     Err(ToolError::Model(
         Error::new(kind, Phase::Execute, message).with_tool(tool),
@@ -44,4 +46,43 @@ pub(super) fn unusable_server(error: &Error, tool: &str) -> ToolError {
         Some(suggestion) => unusable.with_suggestion(suggestion.clone()),
         None => unusable,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn message(error: RequestError) -> String {
+        failed_outcome(error, "t").unwrap_err().report().message.clone()
+    }
+
+    #[test]
+    fn a_call_that_reached_the_server_may_have_taken_effect() {
+        for error in [
+            RequestError::Failed("the server cancelled the call: it gave no reason".to_owned()),
+            RequestError::Closed("the server closed it".to_owned()),
+            RequestError::Timeout(Duration::from_secs(1)),
+            RequestError::NoInput(Duration::from_secs(1)),
+            RequestError::Cancelled,
+            RequestError::TooManyRounds,
+            RequestError::Unexpected,
+        ] {
+            let message = message(error);
+            assert!(message.ends_with("; it may have taken effect"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_not_processed_has_no_effect() {
+        for error in [
+            RequestError::NotProcessed("the request failed: connection refused".to_owned()),
+            RequestError::SessionLost,
+        ] {
+            let message = message(error);
+            assert!(!message.contains("effect"), "{message}");
+        }
+    }
 }

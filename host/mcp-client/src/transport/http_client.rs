@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Value, json};
 
 use super::http_connector;
-use super::http_failure::HttpFailure;
+use super::http_failure::{HttpFailure, may_be_processed};
 use super::message;
 use super::oauth::{Challenge, TokenFailure, TokenSource};
 use super::request_limit::RequestLimit;
@@ -28,11 +28,14 @@ use toolwit_core::text::printable;
 /// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
 pub(crate) const SESSION_LOST: i32 = -32_090;
 
-/// The code of the JSON-RPC error that stands for a failed HTTP request.
+/// The code of the JSON-RPC error that stands for a failed HTTP request, which the server may have processed.
 pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
 
 /// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in addition.
 pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
+
+/// The code of the JSON-RPC error that stands for a failed HTTP request that the server did not process.
+pub(crate) const NOT_PROCESSED: i32 = -32_093;
 
 /// The maximum number of bytes that are read from the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -59,7 +62,8 @@ pub(crate) struct HttpSender {
     /// The secrets that the server received.
     redaction: Redaction,
     requests: RequestLimit,
-    /// The maximum time of the response to a request, streamed or not.
+    /// The maximum time of the response to a request, streamed or not, and the maximum silence of a stream that the server
+    /// keeps open.
     wall_max: Duration,
 }
 
@@ -321,9 +325,12 @@ impl StreamableHttpClient for HttpSender {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             custom_headers.insert(HeaderName::from_static(LAST_EVENT_ID), id);
         }
-        let response = self
-            .send(Method::GET, &uri, session_id.as_deref(), custom_headers, None)
-            .await?;
+        let response = self.send(Method::GET, &uri, session_id.as_deref(), custom_headers, None);
+        let Ok(response) = tokio::time::timeout(self.wall_max, response).await else {
+            // After the end of a stream, the library opens it again. After an error, it would not.
+            return Ok(stream::empty().boxed());
+        };
+        let response = response?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failure::ServerDoesNotSupportSse);
@@ -336,7 +343,11 @@ impl StreamableHttpClient for HttpSender {
         if !content_type.starts_with(EVENT_STREAM) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
-        Ok(sse::events(response.bytes_stream(), self.requests.clone()))
+        Ok(sse::lasting_events(
+            response.bytes_stream(),
+            self.requests.clone(),
+            self.wall_max,
+        ))
     }
 }
 
@@ -366,23 +377,28 @@ fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBui
 
 /// Describes a failed request by its innermost cause.
 fn request_failed(error: reqwest::Error) -> Failure {
-    Failure::Client(HttpFailure::Request(http_connector::cause(&error)))
+    let cause = http_connector::cause(&error);
+    Failure::Client(if error.is_connect() {
+        HttpFailure::Connect(cause)
+    } else {
+        HttpFailure::Request(cause)
+    })
 }
 
 /// Returns the JSON-RPC error that stands for a failed request.
 fn error_message(id: &RequestId, failure: &Failure) -> String {
     let (code, message, data): (_, Cow<'_, str>, _) = match failure {
         Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
-        Failure::AuthRequired(_) => (
-            TRANSPORT_FAILED,
-            "the server requires authorization".into(),
-            Value::Null,
-        ),
+        Failure::AuthRequired(_) => (NOT_PROCESSED, "the server requires authorization".into(), Value::Null),
         Failure::Client(HttpFailure::Token(TokenFailure {
             why,
             login: Some(scopes),
         })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
-        other => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
+        other if may_be_processed(other) => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
+        other => (NOT_PROCESSED, other.to_string().into(), Value::Null),
     };
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::message;
 use super::oauth::TokenFailure;
@@ -12,6 +13,9 @@ use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum HttpFailure {
+    /// There was no connection, so that nothing was sent.
+    #[error("the request failed: {0}")]
+    Connect(String),
     #[error("the request failed: {0}")]
     Request(String),
     #[error("{0}")]
@@ -26,4 +30,48 @@ pub(crate) enum HttpFailure {
     Message(#[from] message::MessageError),
     #[error("the server did not respond within {} s", .0.as_secs())]
     Timeout(Duration),
+}
+
+/// Returns whether the server may have processed a request that failed.
+pub(super) fn may_be_processed(failure: &StreamableHttpError<HttpFailure>) -> bool {
+    match failure {
+        StreamableHttpError::SessionExpired
+        | StreamableHttpError::AuthRequired(_)
+        | StreamableHttpError::Client(HttpFailure::Connect(_) | HttpFailure::Token(_)) => false,
+        // With a status of 4xx, the server refuses the request. A gateway may send 408 while the server still works on it.
+        StreamableHttpError::Client(HttpFailure::Status { status, .. }) => {
+            !status.is_client_error() || *status == StatusCode::REQUEST_TIMEOUT
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_status(status: StatusCode) -> StreamableHttpError<HttpFailure> {
+        let beginning = String::new();
+        StreamableHttpError::Client(HttpFailure::Status { status, beginning })
+    }
+
+    #[test]
+    fn a_request_without_a_connection_or_with_a_refusal_is_not_processed() {
+        let connect = HttpFailure::Connect("connection refused".to_owned());
+        assert!(!may_be_processed(&StreamableHttpError::Client(connect)));
+        assert!(!may_be_processed(&StreamableHttpError::SessionExpired));
+        assert!(!may_be_processed(&has_status(StatusCode::PAYLOAD_TOO_LARGE)));
+    }
+
+    #[test]
+    fn a_request_that_was_sent_may_be_processed_without_a_usable_response() {
+        let cut_off = HttpFailure::Request("connection reset".to_owned());
+        assert!(may_be_processed(&StreamableHttpError::Client(cut_off)));
+        let timeout = HttpFailure::Timeout(Duration::from_secs(1));
+        assert!(may_be_processed(&StreamableHttpError::Client(timeout)));
+        assert!(may_be_processed(&StreamableHttpError::Client(HttpFailure::TooLarge)));
+        for status in [StatusCode::BAD_GATEWAY, StatusCode::REQUEST_TIMEOUT] {
+            assert!(may_be_processed(&has_status(status)), "{status}");
+        }
+    }
 }

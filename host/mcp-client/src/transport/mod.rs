@@ -15,7 +15,7 @@ mod sse;
 
 pub(crate) use child_process::{ChildTransport, ProcessCommand};
 pub(crate) use diagnostics::Diagnostics;
-pub(crate) use http_client::{AUTHORIZATION_REQUIRED, HttpSender, SESSION_LOST, TRANSPORT_FAILED};
+pub(crate) use http_client::{AUTHORIZATION_REQUIRED, HttpSender, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 pub use oauth::AuthorizationServer;
 pub(crate) use oauth::{
     Challenge, ClientAuthentication, ClientIdentity, ClientTokens, Form, LoginRules, LoginTokens, OauthCredentials,

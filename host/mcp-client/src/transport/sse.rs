@@ -1,8 +1,10 @@
 //! Server-sent events of limited size.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt, future};
+use futures::{Stream, StreamExt, future, stream};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::message::{self, MessageError};
@@ -48,6 +50,28 @@ pub(super) fn events(
     });
     SseStream::from_bytes_stream(limited)
         .map(move |event| event.and_then(|event| checked_event(event, &requests)))
+        .boxed()
+}
+
+/// Returns the events of a body that the server keeps open. The stream ends if the body is silent for too long, because the
+/// connection may be dead. It also ends at an error: the protocol library opens a stream that has ended again after a pause,
+/// but one that failed at once.
+pub(super) fn lasting_events(
+    body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    requests: RequestLimit,
+    silence_max: Duration,
+) -> Events {
+    let body = stream::unfold(body.boxed(), move |mut body| async move {
+        let piece = tokio::time::timeout(silence_max, body.next()).await;
+        piece.ok().flatten().map(|piece| (piece, body))
+    });
+    events(body, requests)
+        .take_while(|event| {
+            if let Err(error) = event {
+                tracing::debug!(%error, "a stream of events of an MCP server ends");
+            }
+            future::ready(event.is_ok())
+        })
         .boxed()
 }
 
@@ -105,8 +129,6 @@ impl EventSize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use futures::stream;
-
     use super::*;
 
     async fn read(pieces: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
@@ -134,6 +156,32 @@ mod tests {
         let events = read(pieces).await;
         assert!(events.last().unwrap().is_err());
         assert!(events.iter().filter(|event| event.is_ok()).count() == 0);
+    }
+
+    // attack: G9
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_is_silent_ends() {
+        let event = Bytes::from_static(b"data: {\"jsonrpc\": \"2.0\"}\n\n");
+        let body = stream::once(future::ready(Ok(event))).chain(stream::pending());
+        let started = tokio::time::Instant::now();
+        let events = lasting_events(body, RequestLimit::default(), Duration::from_secs(600));
+        assert_eq!(events.collect::<Vec<_>>().await.len(), 1);
+        assert_eq!(started.elapsed().as_secs(), 600);
+    }
+
+    // attack: G9
+    #[tokio::test]
+    async fn a_stream_that_the_server_keeps_open_ends_at_an_error() {
+        let pieces = [
+            "data: {\"jsonrpc\": \"2.0\"}\n\n",
+            "hello\n\n",
+            "data: {\"jsonrpc\": \"2.0\"}\n\n",
+        ];
+        let body = stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece.as_bytes()))));
+        let events = lasting_events(body, RequestLimit::default(), Duration::from_secs(600));
+        let events: Vec<_> = events.collect().await;
+        assert_eq!(events.len(), 1);
+        assert!(events[0].is_ok());
     }
 
     // attack: G9

@@ -283,3 +283,22 @@ async fn a_token_that_comes_back_is_redacted() {
     let result = call(&server, "echo", json!({"text": "x"})).await.unwrap();
     assert_eq!(result.for_llm, "you sent Bearer [redacted]");
 }
+
+#[tokio::test]
+async fn a_failed_call_reports_whether_it_may_have_taken_effect() {
+    for (status, may_have_effect) in [(500, true), (504, true), (413, false)] {
+        let failing = move |request: &Request| {
+            if request.message["method"] == "tools/call" {
+                Some(Reply::status(status))
+            } else {
+                handshake(request)
+            }
+        };
+        let http = HttpServer::start(failing).await;
+        let error = call(&client(config(&http)), "echo", json!({"text": "x"}))
+            .await
+            .unwrap_err();
+        let message = error.report().message.clone();
+        assert_eq!(message.contains("may have taken effect"), may_have_effect, "{message}");
+    }
+}

@@ -286,3 +286,22 @@ async fn a_logout_removes_the_login_and_revokes_its_tokens() {
         assert!(logins.0.lock().unwrap().is_empty(), "it is removed in any case");
     }
 }
+
+#[tokio::test]
+async fn a_logout_reports_that_the_tokens_of_another_address_are_not_revoked() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let (config, options) = (config(&http), logins.options());
+    log_in(&config, &options, &[]).await.unwrap();
+    let mut login = logins.only();
+    login["server"] = json!("https://elsewhere.example/mcp");
+    for stored in logins.0.lock().unwrap().values_mut() {
+        *stored = login.to_string();
+    }
+    let revocation = Logout::new(&config, &options).run().await.unwrap();
+    assert!(
+        matches!(&revocation, Revocation::Failed(why) if why.contains("another address")),
+        "{revocation:?}"
+    );
+    assert!(issuer.forms("/revoke").is_empty());
+    assert!(logins.0.lock().unwrap().is_empty(), "it is removed in any case");
+}

@@ -81,8 +81,8 @@ impl ServedResource {
         entry
     }
 
-    /// Returns the contents at a URI. `None` if the URI does not match, or a value is not one of the listed values of
-    /// its variable.
+    /// Returns the contents at a URI. `None` if the URI does not match, if a value is not one of the listed values of
+    /// its variable, or if the values lead to no file.
     ///
     /// # Errors
     /// The reason, for the log of the server.
@@ -91,17 +91,17 @@ impl ServedResource {
         if values.iter().any(|(name, value)| !self.allows(name, value)) {
             return None;
         }
-        Some(self.read_filled(uri, &values))
+        self.read_filled(uri, &values).transpose()
     }
 
-    fn read_filled(&self, uri: &str, values: &Variables) -> Result<ResourceContents, String> {
+    fn read_filled(&self, uri: &str, values: &Variables) -> Result<Option<ResourceContents>, String> {
         let escape = if self.mime_type.ends_with("json") {
             json_escaped
         } else {
             str::to_owned
         };
         let bytes = self.source.read(values, escape)?;
-        Ok(contents(uri, &self.mime_type, bytes))
+        Ok(bytes.map(|bytes| contents(uri, &self.mime_type, bytes)))
     }
 
     fn allows(&self, name: &str, value: &str) -> bool {

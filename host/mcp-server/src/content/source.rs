@@ -1,6 +1,7 @@
 //! The sources of the bytes of resources and messages.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -27,18 +28,22 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the bytes, with the values of placeholders.
+    /// Returns the bytes, with the values of placeholders. `None` if the values of the client lead to no file.
     ///
     /// # Errors
     /// The reason, for the log of the server, because it can name a path.
-    pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Vec<u8>, String> {
+    pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Option<Vec<u8>>, String> {
         match self {
-            Self::Text(text) => Ok(fill_placeholders(text, values, escape).into_bytes()),
+            Self::Text(text) => Ok(Some(fill_placeholders(text, values, escape).into_bytes())),
             Self::File { directory, path } => {
-                if let Some(value) = values.values().find(|value| !is_file_name(value)) {
-                    return Err(format!("`{}` is not a file name", value.escape_debug()));
+                if values.values().any(|value| !is_file_name(value)) {
+                    return Ok(None);
                 }
-                read_below(directory, &fill_placeholders(path, values, str::to_owned))
+                let path = fill_placeholders(path, values, str::to_owned);
+                match read_below(directory, &path)? {
+                    None if values.is_empty() => Err(format!("`{path}` does not exist")),
+                    bytes => Ok(bytes),
+                }
             }
         }
     }
@@ -50,7 +55,9 @@ impl Source {
     pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
-            Self::File { directory, path } => read_below(directory, path),
+            Self::File { directory, path } => {
+                read_below(directory, path)?.ok_or_else(|| format!("`{path}` does not exist"))
+            }
         }
     }
 
@@ -89,15 +96,26 @@ pub(super) fn placeholders(text: &str) -> Vec<&str> {
     parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
 }
 
-/// Reads a file below a directory. A path or link that leads out of the directory is refused.
-fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
+/// Reads a file below a directory, or returns `None` if the file does not exist. A path or link that leads out of the
+/// directory is refused.
+fn read_below(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
+    let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let root = directory.canonicalize().map_err(failed)?;
-    let file = root.join(path).canonicalize().map_err(failed)?;
+    let file = match root.join(path).canonicalize() {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
     if !file.starts_with(&root) {
         return Err(format!("`{path}` leads out of the directory"));
     }
-    read_file(&file, FILE_BYTES_MAX).map_err(failed)
+    read_file(&file, FILE_BYTES_MAX).map(Some).map_err(failed)
+}
+
+/// Returns whether there is no file at a path.
+fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
 /// Returns whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
@@ -171,7 +189,7 @@ mod tests {
         Variables::from([("id".to_owned(), value.to_owned())])
     }
 
-    fn note(directory: &Path, value: &str) -> Result<Vec<u8>, String> {
+    fn note(directory: &Path, value: &str) -> Result<Option<Vec<u8>>, String> {
         let source = Source::File {
             directory: directory.join("notes"),
             path: "{{id}}.md".to_owned(),
@@ -185,10 +203,23 @@ mod tests {
         fs::create_dir(directory.path().join("notes")).unwrap();
         fs::write(directory.path().join("notes/a.md"), "inside").unwrap();
         fs::write(directory.path().join("secret.md"), "outside").unwrap();
-        assert_eq!(note(directory.path(), "a").unwrap(), b"inside");
-        for value in ["../secret", "..", ".hidden", "a/b", "", "a\0", "missing"] {
-            assert!(note(directory.path(), value).is_err(), "{value:?}");
+        assert_eq!(note(directory.path(), "a").unwrap().unwrap(), b"inside");
+        let long = "a".repeat(10_000);
+        for value in ["../secret", "..", ".hidden", "a/b", "", "a\0", "missing", long.as_str()] {
+            assert_eq!(note(directory.path(), value), Ok(None), "{value:?}");
         }
+    }
+
+    #[test]
+    fn a_file_of_the_operator_that_does_not_exist_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = Source::File {
+            directory: directory.path().to_owned(),
+            path: "rules.md".to_owned(),
+        };
+        let problem = source.read(&Variables::new(), str::to_owned).unwrap_err();
+        assert_eq!(problem, "`rules.md` does not exist");
+        assert_eq!(source.bytes().unwrap_err(), problem);
     }
 
     #[cfg(unix)]
@@ -213,7 +244,7 @@ mod tests {
     #[test]
     fn value_cannot_leave_its_json_string() {
         let source = Source::Text(r#"{"id":"{{id}}"}"#.to_owned());
-        let bytes = source.read(&values("\",\"admin\":\""), json_escaped).unwrap();
+        let bytes = source.read(&values("\",\"admin\":\""), json_escaped).unwrap().unwrap();
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(value.as_object().unwrap().len(), 1);
     }

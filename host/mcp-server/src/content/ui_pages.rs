@@ -65,14 +65,17 @@ impl UiPages<'_> {
     }
 
     /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks the thread.
-    pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
+    ///
+    /// # Errors
+    /// The reason, for the log of the server.
+    pub(crate) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let (plugin, name) = uri.strip_prefix(URI_PREFIX)?.split_once('/')?;
         let registry = self.0.host().registry();
         let package = registry.package(plugin)?;
         self.names(package).iter().find(|usable| *usable == name)?;
-        let document = package.read_interface(name);
-        let document = document.inspect_err(|error| tracing::error!(%error, uri, "a user interface cannot be read"));
-        Some(ResourceContents::text(document.ok()??, uri).with_mime_type(MIME_TYPE))
+        let document = package.read_interface(name).transpose()?;
+        let contents = document.map(|document| ResourceContents::text(document, uri).with_mime_type(MIME_TYPE));
+        Some(contents.map_err(|error| error.to_string()))
     }
 
     /// Adds to the entry of a tool the link to the user interface that shows its results.

@@ -140,18 +140,15 @@ impl ContentRequests<'_> {
 
 /// Reads a resource. Blocks the thread.
 fn read_resource(content: &ServedContent, principal: &Principal, uri: &str) -> Result<ResourceContents, ErrorData> {
-    match content.resource(uri) {
-        Some(Ok(contents)) => Ok(contents),
-        Some(Err(problem)) => {
-            tracing::error!(uri, problem, "a resource cannot be read");
-            Err(not_found(uri))
-        }
-        None => {
-            let docs = PluginDocs(principal).read(uri);
-            let contents = docs.or_else(|| UiPages(principal).read(uri));
-            contents.ok_or_else(|| not_found(uri))
-        }
-    }
+    let contents = content
+        .resource(uri)
+        .or_else(|| PluginDocs(principal).read(uri).map(Ok))
+        .or_else(|| UiPages(principal).read(uri))
+        .ok_or_else(|| not_found(uri))?;
+    contents.map_err(|problem| {
+        tracing::error!(uri, problem, "a resource cannot be read");
+        unreadable()
+    })
 }
 
 /// Asks the user for the missing arguments of a prompt, and returns all arguments.

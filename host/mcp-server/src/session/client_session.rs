@@ -23,12 +23,35 @@ const SUBSCRIPTIONS_MAX: usize = 1_000;
 pub(crate) struct ClientSession {
     principal: Principal,
     tools: ToolSession,
-    /// The packages whose tools the session has.
-    packages: Mutex<Registry>,
+    packages: SessionPackages,
     /// The URIs of the resources whose changes the client follows.
     subscriptions: Mutex<BTreeSet<String>>,
     /// The lowest severity of the messages that the client receives.
     log_min: Mutex<LogLevel>,
+}
+
+/// The packages whose tools a session has.
+struct SessionPackages(Mutex<Registry>);
+
+impl SessionPackages {
+    /// Moves to the newest packages, if they are not the current ones. Returns whether the list of tools changed. After a
+    /// failed or cancelled refresh, the next call tries again.
+    async fn follow(
+        &self,
+        newest: Registry,
+        refresh: impl Future<Output = Result<bool, Error>>,
+    ) -> Result<bool, Error> {
+        if self.current().is_same(&newest) {
+            return Ok(false);
+        }
+        let has_changed = refresh.await?;
+        *self.current() = newest;
+        Ok(has_changed)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl ClientSession {
@@ -40,7 +63,7 @@ impl ClientSession {
         let packages = principal.host().registry();
         Ok(Self {
             tools: ToolSession::begin(principal.conversation()).await?,
-            packages: Mutex::new(packages),
+            packages: SessionPackages(Mutex::new(packages)),
             subscriptions: Mutex::default(),
             log_min: Mutex::new(LogLevel::Info),
             principal,
@@ -91,14 +114,7 @@ impl ClientSession {
     /// As [`ToolSession::refresh`].
     pub(crate) async fn follow(&self) -> Result<bool, Error> {
         let newest = self.principal.host().registry();
-        {
-            let mut packages = self.packages.lock().unwrap_or_else(PoisonError::into_inner);
-            if packages.is_same(&newest) {
-                return Ok(false);
-            }
-            *packages = newest;
-        }
-        self.tools.refresh().await
+        self.packages.follow(newest, self.tools.refresh()).await
     }
 
     /// Returns a page of the list of tools.
@@ -148,5 +164,29 @@ impl ClientSession {
             tracing::debug!("a client has no stream for the change of its list");
         }
         Ok(wire::call_result(&answer.result, shape, notes))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use toolwit::{ErrorKind, Phase, Toolwit};
+
+    async fn registry() -> Registry {
+        Toolwit::builder().build().await.unwrap().registry()
+    }
+
+    async fn failure() -> Result<bool, Error> {
+        Err(Error::new(ErrorKind::Internal, Phase::Registry, "no list"))
+    }
+
+    #[tokio::test]
+    async fn a_failed_refresh_is_repeated_and_a_successful_one_is_not() {
+        let packages = SessionPackages(Mutex::new(registry().await));
+        let newest = registry().await;
+        assert!(packages.follow(newest.clone(), failure()).await.is_err());
+        assert!(packages.follow(newest.clone(), async { Ok(true) }).await.unwrap());
+        assert!(!packages.follow(newest, failure()).await.unwrap());
     }
 }

@@ -116,6 +116,24 @@ async fn resource_of_the_file_is_read_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_resource_that_exists_and_cannot_be_read_is_an_internal_error() {
+    let (server, directory) = library().await;
+    fs::remove_file(directory.path().join("rules.md")).unwrap();
+    fs::remove_file(directory.path().join("notes/tea.md")).unwrap();
+    fs::create_dir(directory.path().join("notes/tea.md")).unwrap();
+    let mut client = LineClient::connected_to(server);
+    for uri in ["rules://review", "notes://tea/text"] {
+        let read = json!({"uri": uri, "_meta": meta()});
+        let failed = client.request("1", "resources/read", read).await;
+        assert_eq!(failed["error"]["code"], -32603, "{failed}");
+        assert!(
+            !failed.to_string().contains(directory.path().to_str().unwrap()),
+            "{failed}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn values_are_completed_for_what_exists() {
     let (server, _directory) = library().await;
     let mut client = LineClient::session_with(server, json!({})).await;

@@ -10,19 +10,18 @@ use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::plugin::Plugin;
 use super::scope::Scope;
-use super::tool_result::result_too_large;
 use crate::grants::authority::Authority;
 use crate::link::host::host_api::{CallStack, FuelMeter};
 use crate::values::decode::{NoHandles, decode_arguments};
 use crate::values::encode::encode;
 use crate::values::types::Function;
-use toolwit_core::limits::{INTERCEPTOR_WALL_MAX, LimitOverrides};
+use toolwit_core::limits::{ByteCount, CallLimits, INTERCEPTOR_WALL_MAX, LimitOverrides};
 use toolwit_core::text::{parse_json, printable};
 use toolwit_core::{
     Arguments, Artifact, CallDecision, CallOutcome, InterceptedCall, OutcomeReview, ToolContext, ToolResult,
     parse_arguments,
 };
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The maximum length of the reason for a decision, in characters. A model reads the reason.
 const REASON_CHARS_MAX: usize = 2_000;
@@ -124,15 +123,32 @@ impl GuestWork for InterceptorWork<'_> {
                 "the decision of the interceptor could not be read",
             )
         })?;
-        let bytes = text_bytes(&self.decision);
-        // A decision can have the outcome twice, as text and as a value, so twice the limit of a result applies.
-        if bytes > call.clock.limits.result_bytes_max.saturating_mul(2) {
-            return Err(result_too_large(bytes, call.clock.limits));
-        }
+        require_within(&self.decision, call.clock.limits)?;
         // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
         call.authority.redactor.value(&mut self.decision);
         Ok(ToolResult::default())
     }
+}
+
+/// Refuses a decision that is too large. A decision can have the outcome twice, as text and as a value, so twice the limit of
+/// a result applies.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`].
+fn require_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
+    let bytes = text_bytes(decision);
+    let bytes_max = limits.result_bytes_max.saturating_mul(2);
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let message = format!(
+        "the decision of the interceptor has {} and may have {}, twice the limit of a result",
+        ByteCount(bytes),
+        ByteCount(bytes_max)
+    );
+    Err(Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+        .with_suggestion("return a smaller decision")
+        .with_limit(ExceededLimit::new("result_bytes_max", bytes_max, bytes)))
 }
 
 /// Returns the length of all strings in a value, in bytes, without the names of fields.
@@ -242,6 +258,20 @@ fn reason_for_model(reason: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_decision_may_have_twice_the_limit_of_a_result_and_its_error_reports_this() {
+        let limits = CallLimits {
+            result_bytes_max: 10,
+            ..CallLimits::default()
+        };
+        assert!(require_within(&json!({"edit": "x".repeat(20)}), &limits).is_ok());
+        let error = require_within(&json!({"edit": "x".repeat(21)}), &limits).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::ResultBytes);
+        assert!(error.message.contains("has 21 bytes and may have 20 bytes"), "{error}");
+        let limit = error.limit.as_ref().unwrap();
+        assert_eq!((limit.limit, limit.max, limit.used), ("result_bytes_max", 20, 21));
+    }
 
     #[test]
     fn decisions_are_read_and_unusable_ones_are_errors() {

@@ -17,7 +17,7 @@ use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, Too
 const BOUND_INSTANCE_FIELD: &str = "tools_act_on";
 
 /// The fields that only the host writes.
-const HOST_FIELDS: [&str; 3] = ["type", "id", AVAILABLE_TOOLS];
+const HOST_FIELDS: [&str; 4] = ["type", "id", AVAILABLE_TOOLS, BOUND_INSTANCE_FIELD];
 
 /// The descriptions of an entity, from `describe`.
 pub(crate) struct Descriptions {
@@ -38,26 +38,30 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descripti
     let different = earlier.filter(|earlier| Some(earlier) != returned.as_ref());
     match returned {
         Some(Value::Object(described)) => {
-            // A list of tools from the guest is ignored, because only the host lists tools.
-            for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
-                fields.entry(name).or_insert(value);
-            }
+            fields.extend(without_host_fields(described));
         }
         Some(value) => {
             fields.insert("description".to_owned(), value);
         }
         None => {}
     }
-    if let Some(mut earlier) = different {
-        if let Value::Object(described) = &mut earlier {
-            described.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()));
-        }
+    if let Some(earlier) = different {
+        let earlier = match earlier {
+            Value::Object(described) => Value::Object(without_host_fields(described)),
+            other => other,
+        };
         fields.insert(BOUND_INSTANCE_FIELD.to_owned(), earlier);
     }
     if !tools.is_empty() {
         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));
     }
     Value::Object(fields)
+}
+
+/// Removes the fields of a description that only the host writes, so that a guest cannot imitate them.
+fn without_host_fields(mut described: Map<String, Value>) -> Map<String, Value> {
+    described.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()));
+    described
 }
 
 /// Returns the JSON of a resource that cannot become an entity.
@@ -211,5 +215,43 @@ impl ToolProvider for PluginEntity {
 
     fn depth(&self) -> u32 {
         self.depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cart() -> Resource {
+        Resource {
+            interface: None,
+            name: "cart".to_owned(),
+            docs: None,
+            methods: Vec::new(),
+            rebinding: Rebinding::default(),
+            chained: false,
+            id: None,
+            describe: None,
+        }
+    }
+
+    #[test]
+    fn the_description_of_a_guest_does_not_replace_the_fields_of_the_host() {
+        let imitation = json!({
+            "items": 1, "type": "account", "id": "c-2", "available_tools": ["delete"], "tools_act_on": {"items": 9},
+        });
+        let descriptions = |earlier| Descriptions {
+            returned: Some(imitation.clone()),
+            earlier,
+        };
+        let alone = entity_json(&cart(), "c-1", descriptions(None), &[]);
+        assert_eq!(alone, json!({"type": "cart", "id": "c-1", "items": 1}));
+
+        let earlier = json!({"items": 2, "tools_act_on": {"items": 9}});
+        let kept = entity_json(&cart(), "c-1", descriptions(Some(earlier)), &["count".to_owned()]);
+        assert_eq!(
+            kept,
+            json!({"type": "cart", "id": "c-1", "items": 1, "tools_act_on": {"items": 2}, "available_tools": ["count"]})
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The resources that an instance of a component allocates before its first instruction.
 
-use toolwit_core::limits::{ByteCount, CallLimits, INSTANTIATION_STEPS_MAX};
+use toolwit_core::limits::{ByteCount, COMPONENT_DEPTH_MAX, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
 /// The number of core instances in one slot of the engine's instance pool. Components of large toolchains have about ten.
@@ -24,6 +24,9 @@ pub(crate) struct Footprint {
     pub(crate) table_elements: u64,
     /// Whether counting stopped at its limit of steps or nesting depth, so that the counts may be too low.
     pub(crate) is_incomplete: bool,
+    /// Whether counting stopped at its limit of nesting depth.
+    #[serde(default)]
+    pub(crate) is_too_deep: bool,
 }
 
 impl Footprint {
@@ -50,14 +53,7 @@ impl Footprint {
             ));
         }
         if self.is_incomplete {
-            let message = format!("its instantiation exceeds {INSTANTIATION_STEPS_MAX} steps");
-            return Err(too_large(
-                ErrorKind::Instances,
-                message,
-                "instances_max",
-                count_max,
-                self.instances,
-            ));
+            return Err(self.incomplete());
         }
         if self.memory_bytes > memory_bytes_max {
             let message = format!(
@@ -82,6 +78,18 @@ impl Footprint {
         Ok(())
     }
 
+    /// Returns the error of a component whose instantiation exceeds a limit of counting.
+    fn incomplete(&self) -> Error {
+        let (message, limit, max) = if self.is_too_deep {
+            let message = format!("its instantiation nests components deeper than {COMPONENT_DEPTH_MAX}");
+            (message, "COMPONENT_DEPTH_MAX", COMPONENT_DEPTH_MAX as u64)
+        } else {
+            let message = format!("its instantiation exceeds {INSTANTIATION_STEPS_MAX} steps");
+            (message, "INSTANTIATION_STEPS_MAX", INSTANTIATION_STEPS_MAX as u64)
+        };
+        too_large(ErrorKind::Instances, message, limit, max, max.saturating_add(1))
+    }
+
     /// Returns the number of slots of the pool that an instance occupies. Each slot has one memory.
     pub(crate) fn slots(&self) -> u64 {
         let instances = self.instances.div_ceil(CORE_INSTANCES_PER_SLOT.into());
@@ -102,4 +110,38 @@ impl Footprint {
 
 fn too_large(kind: ErrorKind, message: String, limit: &'static str, max: u64, used: u64) -> Error {
     Error::new(kind, Phase::Load, message).with_limit(ExceededLimit::new(limit, max, used))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incomplete_count_names_the_limit_at_which_counting_stopped() {
+        for (is_too_deep, limit, max) in [
+            (true, "COMPONENT_DEPTH_MAX", COMPONENT_DEPTH_MAX as u64),
+            (false, "INSTANTIATION_STEPS_MAX", INSTANTIATION_STEPS_MAX as u64),
+        ] {
+            let footprint = Footprint {
+                instances: 3,
+                is_incomplete: true,
+                is_too_deep,
+                ..Footprint::default()
+            };
+            let error = footprint.require_within(&CallLimits::default(), u64::MAX).unwrap_err();
+            let exceeded = error.limit.as_ref().unwrap();
+            assert_eq!((exceeded.limit, exceeded.max), (limit, max));
+            assert!(exceeded.used > exceeded.max);
+            assert!(error.message.contains(&max.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_cached_footprint_without_the_depth_is_read() {
+        let text =
+            r#"{"instances":1,"memories":0,"tables":0,"memory_bytes":0,"table_elements":0,"is_incomplete":true}"#;
+        let footprint: Footprint = serde_json::from_str(text).unwrap();
+        assert!(footprint.is_incomplete && !footprint.is_too_deep);
+    }
 }

@@ -93,6 +93,7 @@ impl<'a> Simulation<'a> {
         depth: usize,
     ) -> Option<Exports<'a>> {
         if depth > COMPONENT_DEPTH_MAX {
+            self.footprint.is_too_deep = true;
             return None;
         }
         let scope = self.scopes.len();

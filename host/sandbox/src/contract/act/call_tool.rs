@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use wasmtime::component::{Func, Source, StreamConsumer, StreamResult};
 use wasmtime::{AsContextMut as _, Store, StoreContextMut};
 
-use super::types::{Metadata, ToolEvent, ToolResult};
+use super::types::{LocalizedString, Metadata, ToolEvent, ToolResult};
 use crate::contract::{ContractFunction, cbor};
 use crate::link::host::host_state::HostState;
 use crate::link::limits::streams_too_large::StreamsTooLarge;
@@ -20,8 +20,8 @@ const EVENTS_PER_READ: usize = 16;
 /// artifact.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// The assumed memory of an entry of an event's metadata in addition to its name and value, in bytes.
-const METADATA_BYTES: usize = 64;
+/// The assumed memory of an entry of an event's metadata, or of a translation, in addition to its name and value, in bytes.
+const ENTRY_BYTES: usize = 64;
 
 /// The function `call-tool`, with its arguments.
 pub(crate) struct CallTool {
@@ -155,10 +155,44 @@ fn event_bytes(event: &ToolEvent) -> usize {
     EVENT_BYTES
         + match event {
             ToolEvent::Content(part) => {
-                let metadata = part.metadata.iter();
-                let metadata = metadata.map(|(key, value)| key.len() + value.len() + METADATA_BYTES);
-                part.data.len() + part.mime_type.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
+                part.data.len() + part.mime_type.as_ref().map_or(0, String::len) + metadata_bytes(&part.metadata)
             }
-            ToolEvent::Error(_) => 0,
+            ToolEvent::Error(error) => error.kind.len() + text_bytes(&error.message) + metadata_bytes(&error.metadata),
         }
+}
+
+fn text_bytes(text: &LocalizedString) -> usize {
+    let translation_bytes = |(tag, text): &(String, String)| tag.len() + text.len() + ENTRY_BYTES;
+    match text {
+        LocalizedString::Plain(text) => text.len(),
+        LocalizedString::Localized(texts) => texts.iter().map(translation_bytes).sum(),
+    }
+}
+
+fn metadata_bytes(metadata: &Metadata) -> usize {
+    let entries = metadata.iter();
+    entries.map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::act::types::ActError;
+
+    #[test]
+    fn the_texts_and_metadata_of_an_error_count() {
+        let text = || "x".repeat(10_000);
+        let error = |message, metadata| {
+            event_bytes(&ToolEvent::Error(ActError {
+                kind: text(),
+                message,
+                metadata,
+            }))
+        };
+        let translated = LocalizedString::Localized(vec![("en".to_owned(), text()), ("de".to_owned(), text())]);
+        assert!(error(LocalizedString::Plain(text()), Metadata::new()) >= 20_000);
+        assert!(error(translated, Metadata::new()) >= 30_000);
+        let metadata = vec![("key".to_owned(), vec![0; 10_000])];
+        assert!(error(LocalizedString::Plain(String::new()), metadata) >= 20_000);
+    }
 }

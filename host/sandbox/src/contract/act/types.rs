@@ -38,8 +38,7 @@ impl LocalizedString {
 pub(crate) struct ActError {
     pub(super) kind: String,
     pub(super) message: LocalizedString,
-    #[expect(dead_code, reason = "the contract defines no key that a host needs")]
-    metadata: Metadata,
+    pub(super) metadata: Metadata,
 }
 
 /// The tools of a component.

@@ -54,7 +54,7 @@ impl CodeCacheLocation {
     /// Applies the change, if one is given, and returns the state of the cache. Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if there is no cache directory; [`ErrorKind::Io`] if it cannot be used.
+    /// [`ErrorKind::Configuration`] if the cache is off or its directory is unknown; [`ErrorKind::Io`] if it cannot be used.
     pub async fn manage(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let location = self.clone();
         let managing = tokio::task::spawn_blocking(move || location.manage_now(change));
@@ -65,12 +65,7 @@ impl CodeCacheLocation {
     }
 
     fn manage_now(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
-        let Some(directory) = self.directory() else {
-            let message = "the cache directory is unknown, because there is no home directory";
-            return Err(
-                Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set XDG_CACHE_HOME")
-            );
-        };
+        let directory = self.directory().ok_or_else(|| self.no_directory())?;
         let work = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
             let cache = CodeCache::open(&directory)?;
             let removed = match change {
@@ -93,6 +88,21 @@ impl CodeCacheLocation {
         })
     }
 
+    /// Returns the error of a location without a directory.
+    fn no_directory(&self) -> Error {
+        let (message, suggestion) = match self {
+            Self::Off => (
+                "there is no cache of machine code, because it is off",
+                "choose `CodeCacheLocation::User` or `CodeCacheLocation::Directory`",
+            ),
+            Self::User | Self::Directory(_) => (
+                "the cache directory is unknown, because there is no home directory",
+                "set XDG_CACHE_HOME",
+            ),
+        };
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion)
+    }
+
     /// Opens the cache. Returns `None` without a cache directory. If the directory cannot be used, also logs a warning.
     #[must_use]
     pub fn open(&self) -> Option<CodeCache> {
@@ -111,4 +121,25 @@ fn user_cache_directory() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.cache_dir().join("toolwit").join("code"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cache_that_is_off_cannot_be_managed_and_the_error_reports_it() {
+        let error = CodeCacheLocation::Off.manage(None).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Configuration);
+        assert!(error.message.contains("it is off"), "{error}");
+        assert!(!error.message.contains("home directory"), "{error}");
+
+        let directory = tempfile::tempdir().unwrap();
+        let location = CodeCacheLocation::Directory(directory.path().join("code"));
+        assert_eq!(
+            location.manage(None).await.unwrap().directory,
+            directory.path().join("code")
+        );
+    }
 }

@@ -178,7 +178,7 @@ fn too_large(bytes: u64, bytes_max: u64) -> Error {
         ByteCount(bytes),
         ByteCount(bytes_max)
     );
-    refused(message).with_limit(ExceededLimit::new("code_bytes_max", bytes, bytes_max))
+    refused(message).with_limit(ExceededLimit::new("code_bytes_max", bytes_max, bytes))
 }
 
 /// Returns the error for a compiler process that ended without a valid reply.
@@ -224,4 +224,17 @@ fn is_out_of_time(status: ExitStatus) -> bool {
 #[cfg(not(unix))]
 fn is_out_of_time(_status: ExitStatus) -> bool {
     false
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_machine_code_is_reported_with_the_limit_and_the_size() {
+        let error = too_large(300, 200);
+        let limit = error.limit.as_ref().unwrap();
+        assert_eq!((limit.limit, limit.max, limit.used), ("code_bytes_max", 200, 300));
+    }
 }
