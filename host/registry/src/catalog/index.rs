@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::boost::{HealthSignal, RankingSignals, use_factor};
+use super::boost::{HealthSignal, RankingSignals};
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
 use super::rules::{FIELDS, NAME, Rules};
+use super::scoring::Scoring;
 use super::text::{self, CachedStemmer};
 use super::totals::Totals;
 
@@ -69,22 +69,6 @@ pub(super) struct CatalogTool {
     pub(super) entry_tools: Box<[Box<str>]>,
     canonical_name: Box<str>,
     terms: Vec<u32>,
-}
-
-/// The data of a tool that scoring reads.
-#[derive(Debug, Default)]
-pub(super) struct Scoring {
-    /// The number of words in each field.
-    pub(super) lengths: [u8; FIELDS],
-    /// Whether it has entry tools: it is then found through them only.
-    pub(super) is_inner: bool,
-    /// The health, as a number. It may change during a search, and so may the uses.
-    health: AtomicU8,
-    uses: AtomicU64,
-    /// The factor for the uses, as the bits of an `f32`.
-    use_factor: AtomicU32,
-    /// The product of the ranking signals that do not change during a search.
-    static_factor: f32,
 }
 
 impl Catalog {
@@ -222,13 +206,7 @@ impl Catalog {
         if is_inner {
             self.inner_slots.insert(slot);
         }
-        let mut scoring = Scoring {
-            lengths,
-            is_inner,
-            ..Scoring::default()
-        };
-        scoring.set_signals(&tool.signals);
-        self.scoring[slot as usize] = scoring;
+        self.scoring[slot as usize] = Scoring::new(lengths, is_inner, &tool.signals);
         self.embeddings.set(slot as usize, tool.embedding.as_ref());
         self.slots[slot as usize] = Some(CatalogTool {
             id: tool.id.as_str().into(),
@@ -353,59 +331,6 @@ impl Catalog {
             .take_while(move |(word, _)| word.starts_with(&*prefix))
             .filter(move |(_, term)| is_used(**term))
             .map(|(word, _)| &**word)
-    }
-}
-
-impl Scoring {
-    fn set_signals(&mut self, signals: &RankingSignals) {
-        self.set_health(signals.health);
-        self.uses = AtomicU64::new(signals.uses);
-        self.use_factor = AtomicU32::new(use_factor(signals.uses).to_bits());
-        self.static_factor = signals.static_factor();
-    }
-
-    fn add_use(&self) {
-        let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        self.use_factor.store(use_factor(uses).to_bits(), Ordering::Relaxed);
-    }
-
-    fn set_health(&self, health: HealthSignal) {
-        let code = match health {
-            HealthSignal::Unknown => 0,
-            HealthSignal::Healthy => 1,
-            HealthSignal::Broken => 2,
-        };
-        self.health.store(code, Ordering::Relaxed);
-    }
-
-    fn health(&self) -> HealthSignal {
-        match self.health.load(Ordering::Relaxed) {
-            1 => HealthSignal::Healthy,
-            2 => HealthSignal::Broken,
-            _ => HealthSignal::Unknown,
-        }
-    }
-
-    pub(super) fn is_broken(&self) -> bool {
-        self.health() == HealthSignal::Broken
-    }
-
-    /// Returns the product of all ranking signals.
-    pub(super) fn factor(&self) -> f32 {
-        self.static_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
-    }
-}
-
-impl Clone for Scoring {
-    fn clone(&self) -> Self {
-        Self {
-            lengths: self.lengths,
-            is_inner: self.is_inner,
-            health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
-            uses: AtomicU64::new(self.uses.load(Ordering::Relaxed)),
-            use_factor: AtomicU32::new(self.use_factor.load(Ordering::Relaxed)),
-            static_factor: self.static_factor,
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod index;
 mod query;
 mod rank;
 mod rules;
+mod scoring;
 mod stop_words;
 mod terms;
 mod text;

@@ -1,0 +1,85 @@
+//! The ranking data of a tool.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use super::boost::{HealthSignal, RankingSignals, use_factor};
+use super::rules::FIELDS;
+
+/// The data of a tool that scoring reads.
+#[derive(Debug, Default)]
+pub(super) struct Scoring {
+    /// The number of words in each field.
+    pub(super) lengths: [u8; FIELDS],
+    /// Whether it has entry tools: it is then found through them only.
+    pub(super) is_inner: bool,
+    /// The health, as a number. It may change during a search, and so may the uses.
+    health: AtomicU8,
+    uses: AtomicU64,
+    /// The factor for the uses, as the bits of an `f32`.
+    use_factor: AtomicU32,
+    /// The product of the ranking signals that do not change during a search.
+    static_factor: f32,
+}
+
+impl Scoring {
+    pub(super) fn new(lengths: [u8; FIELDS], is_inner: bool, signals: &RankingSignals) -> Self {
+        let mut scoring = Self {
+            lengths,
+            is_inner,
+            ..Self::default()
+        };
+        scoring.set_signals(signals);
+        scoring
+    }
+
+    pub(super) fn set_signals(&mut self, signals: &RankingSignals) {
+        self.set_health(signals.health);
+        self.uses = AtomicU64::new(signals.uses);
+        self.use_factor = AtomicU32::new(use_factor(signals.uses).to_bits());
+        self.static_factor = signals.static_factor();
+    }
+
+    pub(super) fn add_use(&self) {
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.use_factor.store(use_factor(uses).to_bits(), Ordering::Relaxed);
+    }
+
+    pub(super) fn set_health(&self, health: HealthSignal) {
+        let code = match health {
+            HealthSignal::Unknown => 0,
+            HealthSignal::Healthy => 1,
+            HealthSignal::Broken => 2,
+        };
+        self.health.store(code, Ordering::Relaxed);
+    }
+
+    fn health(&self) -> HealthSignal {
+        match self.health.load(Ordering::Relaxed) {
+            1 => HealthSignal::Healthy,
+            2 => HealthSignal::Broken,
+            _ => HealthSignal::Unknown,
+        }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.health() == HealthSignal::Broken
+    }
+
+    /// Returns the product of all ranking signals.
+    pub(super) fn factor(&self) -> f32 {
+        self.static_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
+    }
+}
+
+impl Clone for Scoring {
+    fn clone(&self) -> Self {
+        Self {
+            lengths: self.lengths,
+            is_inner: self.is_inner,
+            health: AtomicU8::new(self.health.load(Ordering::Relaxed)),
+            uses: AtomicU64::new(self.uses.load(Ordering::Relaxed)),
+            use_factor: AtomicU32::new(self.use_factor.load(Ordering::Relaxed)),
+            static_factor: self.static_factor,
+        }
+    }
+}
