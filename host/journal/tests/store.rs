@@ -8,7 +8,7 @@ use serde_json::json;
 use toolwit_agent::{
     Event, JournalError, JournalStore, MemoryJournalStore, RunUsage, SessionId, StopReason, TraceEntry,
 };
-use toolwit_core::{Approval, ApprovalAnswer, Origin};
+use toolwit_core::{Approval, ApprovalAnswer, ApprovalScope, ArgumentPattern, Arguments, Origin};
 use toolwit_journal::SqliteJournalStore;
 
 /// Runs a check on each store.
@@ -121,6 +121,31 @@ fn question(sequence: u64, call: &str, callers: &[&str]) -> TraceEntry {
 fn denied(reason: &str) -> ApprovalAnswer {
     let reason = reason.to_owned();
     Approval::Denied { reason }.into()
+}
+
+#[tokio::test]
+async fn an_answer_has_the_same_scope_after_it_was_stored() {
+    let arguments = Arguments::from_iter([("path".to_owned(), json!("*"))]);
+    let scopes = [
+        ApprovalScope::ExactArguments(arguments.clone()),
+        ApprovalScope::MatchingArguments(ArgumentPattern::new(arguments)),
+        ApprovalScope::Tool,
+    ];
+    on_each(async |store| {
+        let writer = store.create(&id("s")).await.unwrap();
+        for (number, scope) in (0..).zip(&scopes) {
+            writer
+                .append(vec![question(number, &number.to_string(), &[])])
+                .await
+                .unwrap();
+            let answer = ApprovalAnswer::from(Approval::Approved).with_scope(scope.clone());
+            store.answer_approval(&id("s"), number, answer.clone()).await.unwrap();
+            assert_eq!(writer.answer(number).await.unwrap(), Some(answer));
+        }
+        drop(writer);
+        store.remove(&id("s")).await.unwrap();
+    })
+    .await;
 }
 
 // attack: M4

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolwit::Arguments;
-use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope, ArgumentPattern};
+use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope};
 
 /// The time for which an answer with a scope beyond the conversation is valid.
 const LASTING_VALIDITY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -29,10 +29,7 @@ pub(super) fn parse_answer(line: &str, arguments: &Arguments) -> TypedAnswer {
         "n" | "no" => denial(rest).into(),
         "r" | "run" => approved().with_scope(ApprovalScope::Run),
         "s" | "session" => approved().with_scope(ApprovalScope::Session),
-        "a" | "always" => {
-            let arguments = ArgumentPattern::exactly(arguments);
-            with_lasting_scope(approved(), ApprovalScope::Arguments(arguments))
-        }
+        "a" | "always" => with_lasting_scope(approved(), ApprovalScope::ExactArguments(arguments.clone())),
         "t" | "tool" => with_lasting_scope(approved(), ApprovalScope::Tool),
         "e" | "edit" => return TypedAnswer::Edit,
         _ => return TypedAnswer::Help,

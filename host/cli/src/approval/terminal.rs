@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(answer(" session \n").scope, ApprovalScope::Session);
         let lasting = answer("t\n");
         assert_eq!(lasting.scope, ApprovalScope::Tool);
-        assert!(lasting.valid_for.is_some() && matches!(answer("a\n").scope, ApprovalScope::Arguments(_)));
+        assert!(lasting.valid_for.is_some() && matches!(answer("a\n").scope, ApprovalScope::ExactArguments(_)));
     }
 
     #[test]

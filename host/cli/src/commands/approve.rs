@@ -13,7 +13,7 @@ use crate::output::printer::{Format, Printer};
 use tokio_util::sync::CancellationToken;
 use toolwit::agent::{JournalStore, PendingApproval, SessionId};
 use toolwit::limits::Span;
-use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope, ArgumentPattern};
+use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -105,8 +105,8 @@ impl Approve {
             Scope::Run => approved.with_scope(ApprovalScope::Run),
             Scope::Session => approved.with_scope(ApprovalScope::Session),
             Scope::Arguments => {
-                let pattern = ArgumentPattern::exactly(&pending.question.arguments);
-                with_lasting_scope(approved, ApprovalScope::Arguments(pattern))
+                let arguments = pending.question.arguments.clone();
+                with_lasting_scope(approved, ApprovalScope::ExactArguments(arguments))
             }
             Scope::Tool => with_lasting_scope(approved, ApprovalScope::Tool),
         };

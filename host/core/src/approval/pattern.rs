@@ -50,53 +50,26 @@ impl ToolPattern {
 /// In a value that is a string, `*` stands for any characters, but an argument that contains `..` never matches a value
 /// with `*`. All other values must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArgumentPattern {
-    /// The values by parameter.
-    #[serde(flatten)]
-    values: BTreeMap<String, Value>,
-    /// Whether no other arguments are allowed, and `*` has no meaning.
-    #[serde(skip)]
-    is_exact: bool,
-}
+#[serde(transparent)]
+pub struct ArgumentPattern(BTreeMap<String, Value>);
 
 impl ArgumentPattern {
     /// Creates a pattern from the values of some parameters. The other parameters can have any value.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = (String, Value)>) -> Self {
-        Self {
-            values: values.into_iter().collect(),
-            is_exact: false,
-        }
-    }
-
-    /// Creates a pattern that only these arguments match.
-    #[must_use]
-    pub fn exactly(arguments: &Arguments) -> Self {
-        Self {
-            is_exact: true,
-            ..Self::new(arguments.clone())
-        }
-    }
-
-    /// Returns the arguments of a pattern that only these match, or `None` for another pattern.
-    pub(super) fn exact_arguments(&self) -> Option<Arguments> {
-        self.is_exact.then(|| self.values.clone().into_iter().collect())
+        Self(values.into_iter().collect())
     }
 
     /// Returns whether the arguments match.
     #[must_use]
     pub fn matches(&self, arguments: &Arguments) -> bool {
-        if self.is_exact {
-            let is_same = |(name, value): (&String, &Value)| arguments.get(name) == Some(value);
-            return self.values.len() == arguments.len() && self.values.iter().all(is_same);
-        }
         let is_match = |(name, wanted): (&String, &Value)| match (wanted, arguments.get(name)) {
             (Value::String(wanted), Some(Value::String(value))) if wanted.contains('*') => {
                 !value.contains("..") && glob(wanted, value)
             }
             (wanted, value) => value == Some(wanted),
         };
-        self.values.iter().all(is_match)
+        self.0.iter().all(is_match)
     }
 }
 
@@ -150,9 +123,5 @@ mod tests {
         assert!(!matches(json!({"path": "/tmp/../etc/passwd", "mode": 1})));
         assert!(!matches(json!({"path": "/tmp/a", "mode": 2})) && !matches(json!({"path": "/tmp/a"})));
         assert!(!matches(json!({"path": ["/tmp/a"], "mode": 1})));
-        let exact = ArgumentPattern::exactly(json!({"path": "*"}).as_object().unwrap());
-        assert!(exact.matches(json!({"path": "*"}).as_object().unwrap()));
-        assert!(!exact.matches(json!({"path": "/etc"}).as_object().unwrap()));
-        assert!(!exact.matches(json!({"path": "*", "force": true}).as_object().unwrap()));
     }
 }

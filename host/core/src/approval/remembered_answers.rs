@@ -149,11 +149,12 @@ impl ApprovalMemory {
             // Without a run, the answer would be valid for longer than it was given for.
             ApprovalScope::Run => remembered.run = Some(context.loop_id()?.to_owned()),
             ApprovalScope::Session => {}
-            ApprovalScope::Arguments(pattern) => {
-                remembered.arguments = Some(match pattern.exact_arguments() {
-                    Some(exact) => RememberedArguments::Exactly(exact),
-                    None => RememberedArguments::Matching(pattern.clone()),
-                });
+            ApprovalScope::ExactArguments(arguments) => {
+                remembered.arguments = Some(RememberedArguments::Exactly(arguments.clone()));
+                remembered.is_lasting = true;
+            }
+            ApprovalScope::MatchingArguments(pattern) => {
+                remembered.arguments = Some(RememberedArguments::Matching(pattern.clone()));
                 remembered.is_lasting = true;
             }
             ApprovalScope::Tool => remembered.is_lasting = true,

@@ -95,8 +95,11 @@ pub enum ApprovalScope {
     Run,
     /// All calls of the tool in this conversation.
     Session,
+    /// All calls of the tool with exactly these arguments, also in later conversations.
+    #[serde(rename = "arguments")]
+    ExactArguments(Arguments),
     /// All calls of the tool with matching arguments, also in later conversations.
-    Arguments(ArgumentPattern),
+    MatchingArguments(ArgumentPattern),
     /// All calls of the tool, also in later conversations.
     Tool,
 }
@@ -170,4 +173,20 @@ pub enum ApprovalBasis {
     Memory,
     /// The policy.
     Policy,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_arguments_of_earlier_versions_are_exact() {
+        let stored = json!({"approval": "approved", "scope": {"arguments": {"path": "*"}}, "valid_for": null});
+        let answer: ApprovalAnswer = serde_json::from_value(stored).unwrap();
+        let arguments = Arguments::from_iter([("path".to_owned(), json!("*"))]);
+        assert_eq!(answer.scope, ApprovalScope::ExactArguments(arguments));
+    }
 }
