@@ -46,6 +46,11 @@ async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
     symlink(at("good.wasm"), at("link-in.wasm")).unwrap();
     symlink(at("loop.wasm"), at("loop.wasm")).unwrap();
     symlink(at("nowhere"), at("dangling.wasm")).unwrap();
+    for name in ["policy", "capabilities"] {
+        fs::write(at(&format!("{name}.wasm")), &counter).unwrap();
+    }
+    symlink(outside.path().join("secret.wasm"), at("policy.policy.yaml")).unwrap();
+    symlink(outside.path().join("secret.wasm"), at("capabilities.capabilities.json")).unwrap();
     let odd = std::ffi::OsStr::from_bytes(b"odd-\xff.wasm");
     fs::write(directory.path().join(odd), &counter).unwrap();
     fs::write(at("new\nline.wasm"), &counter).unwrap();
@@ -65,6 +70,8 @@ async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
         ("sparse", ErrorKind::FileBytes, "it has 10 GiB and may have 128 MiB"),
         ("directory", ErrorKind::Io, "not a regular file"),
         ("link-out", ErrorKind::Io, "leads out"),
+        ("policy", ErrorKind::Io, "leads out"),
+        ("capabilities", ErrorKind::Io, "leads out"),
         ("loop", ErrorKind::Io, "could not be read"),
         ("dangling", ErrorKind::Io, "could not be read"),
         ("odd-\u{fffd}.wasm", ErrorKind::Configuration, "not valid Unicode"),

@@ -252,17 +252,14 @@ impl ConversationBuilder {
         self.configured(|config| config.with_guidance(guidance))
     }
 
-    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
-    /// working. Unlike [`strategy`](Self::strategy), it does not add the initial tools and the guidance of the strategies.
-    /// The playbook, the state machine and the chaining stay.
+    /// Replaces all strategies, including the default ones; see [`LoopConfig::with_strategies`].
     #[must_use]
     pub fn strategies(self, strategies: StrategyChain) -> Self {
         self.configured(|config| config.with_strategies(strategies))
     }
 
-    /// Resumes a conversation from its events: the same tools are visible, with the same names and in the same order. A prefix
-    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before, and pass only
-    /// the events of this conversation, not those of its agents.
+    /// Resumes a conversation from its own events: the same tools are visible, with the same names and in the same order.
+    /// A prefix of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before.
     ///
     /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier
     /// process no longer exist: calls of their methods fail until the object is returned again.
@@ -273,7 +270,7 @@ impl ConversationBuilder {
     }
 
     /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same
-    /// tools and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
+    /// tools and strategies; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
     ///
     /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
     /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never
@@ -305,8 +302,7 @@ impl ConversationBuilder {
     }
 
     /// Prepares a replay: sets its model, approvals and journal, and adds its decorator of all tools and its observer. Set the
-    /// same tools and strategies as when the trace was recorded. [`approvals`](Self::approvals) that are set later replace
-    /// those of the replay.
+    /// tools and strategies of the recorded run. [`approvals`](Self::approvals) that are set later replace those of the replay.
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())
@@ -322,8 +318,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_delivery(delivery))
     }
 
-    /// Removes all strategies, including the default ones, so that results do not change the tools. The playbook, the state
-    /// machine and the chaining are not affected.
+    /// Removes all strategies, including the default ones. The playbook, the state machine and the chaining stay.
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())

@@ -219,19 +219,24 @@ impl LoopConfig {
     /// Adds a strategy after the others, and its initial tools. Its guidance applies unless guidance is already set.
     #[must_use]
     pub fn with_strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.tools.extend(strategy.initial_tools());
-        if let Some(guidance) = strategy.guidance() {
-            self.guidance.get_or_insert_with(|| guidance.to_owned());
-        }
+        self.add_contribution_of(&strategy);
         self.strategies = self.strategies.then(strategy);
         self
     }
 
+    fn add_contribution_of(&mut self, strategy: &dyn InjectionStrategy) {
+        self.tools.extend(strategy.initial_tools());
+        if let Some(guidance) = strategy.guidance() {
+            self.guidance.get_or_insert_with(|| guidance.to_owned());
+        }
+    }
+
     /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
-    /// working. Unlike [`with_strategy`](Self::with_strategy), it does not add the initial tools and the guidance of the
-    /// strategies. The playbook, the state machine and the chaining stay.
+    /// working. The initial tools of the new strategies are added; tools that earlier strategies added stay, and so do the
+    /// playbook, the state machine and the chaining.
     #[must_use]
     pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
+        self.add_contribution_of(&strategies);
         self.strategies = strategies;
         self
     }

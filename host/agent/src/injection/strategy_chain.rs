@@ -86,6 +86,18 @@ impl InjectionStrategy for StrategyChain {
         merged
     }
 
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.strategies
+            .iter()
+            .flat_map(|strategy| strategy.initial_tools())
+            .collect()
+    }
+
+    /// Returns the guidance of the first strategy that has one.
+    fn guidance(&self) -> Option<&str> {
+        self.strategies.iter().find_map(|strategy| strategy.guidance())
+    }
+
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
         self.strategies.iter().find_map(|strategy| strategy.restore(tool))
     }
@@ -162,6 +174,36 @@ mod tests {
         let added: Vec<_> = merged.add.iter().map(|tool| tool.definition().name()).collect();
         assert_eq!(added, ["first", "second"]);
         assert_eq!(merged.remove, [ToolId::native("old"), ToolId::native("older")]);
+    }
+
+    struct Guided(&'static str);
+
+    impl InjectionStrategy for Guided {
+        fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
+            Injection::none()
+        }
+
+        fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+            vec![tool(self.0)]
+        }
+
+        fn guidance(&self) -> Option<&str> {
+            Some(self.0)
+        }
+    }
+
+    #[test]
+    fn a_chain_in_a_chain_has_the_initial_tools_of_all_strategies_and_the_first_guidance() {
+        let inner = StrategyChain::new()
+            .then(NoInjection)
+            .then(Guided("first"))
+            .then(Guided("second"));
+        let chain = StrategyChain::new().then(inner).then(Guided("third"));
+        let tools = chain.initial_tools();
+        let names: Vec<_> = tools.iter().map(|tool| tool.definition().name()).collect();
+        assert_eq!(names, ["first", "second", "third"]);
+        assert_eq!(chain.guidance(), Some("first"));
+        assert_eq!(StrategyChain::new().guidance(), None);
     }
 
     // accept: 24

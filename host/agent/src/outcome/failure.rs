@@ -138,8 +138,14 @@ impl RunFailure {
             }
             Self::CallLimit { max } => limit(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
                 .with_suggestion("look for a loop in the tool calls, or raise `calls_max`"),
-            Self::UnknownTools { available, .. } => Error::new(ErrorKind::UnknownTool, Phase::Validate, message)
-                .with_suggestion(format!("the tools are {}", quoted_list(available))),
+            Self::UnknownTools { available, .. } => {
+                let suggestion = if available.is_empty() {
+                    "the conversation has no tools".to_owned()
+                } else {
+                    format!("the tools are {}", quoted_list(available))
+                };
+                Error::new(ErrorKind::UnknownTool, Phase::Validate, message).with_suggestion(suggestion)
+            }
             Self::Model(source) => model_report(source),
             Self::Tool(error) => error.clone(),
             Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
@@ -182,9 +188,6 @@ fn model_report(source: &ModelError) -> Error {
 }
 
 fn quoted_list(names: &[ToolName]) -> String {
-    if names.is_empty() {
-        return "none".to_owned();
-    }
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
 }

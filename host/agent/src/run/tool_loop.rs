@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use tokio::time::Instant;
-use tracing::Span;
 
 use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending, conclude};
@@ -21,8 +20,7 @@ use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, error_text, interrupted_call};
-use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{Error, ErrorKind, LOOP_ID, Message, ToolContext, ToolName};
 
 /// A run in progress. Even if its future is dropped, the history stays valid.
 pub(crate) struct ToolLoop<'c> {
@@ -78,17 +76,13 @@ impl<'c> ToolLoop<'c> {
             let outcome = self.take_outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
         }
-        let span = self.span();
+        let span = spans::invoke_agent(self.run.conversation);
         let turn = async move {
             self.begin_turn(prompt).await;
             let ending = self.repeat().await;
             self.end(ending).await
         };
         spans::run_in_span(span, turn).await
-    }
-
-    fn span(&self) -> Span {
-        spans::invoke_agent(self.run.conversation)
     }
 
     /// Ends the run, and stores its last events.
@@ -127,7 +121,7 @@ impl<'c> ToolLoop<'c> {
                 return Err(RunError::new(failure, outcome));
             }
         };
-        let span = self.span();
+        let span = spans::invoke_agent(self.run.conversation);
         let turn = async move {
             let ending = self.continue_from(interrupted).await;
             self.end(ending).await

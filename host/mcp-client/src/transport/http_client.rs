@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Value, json};
 
 use super::http_connector;
-use super::http_failure::{HttpFailure, may_be_processed};
+use super::http_failure::{HttpFailure, may_be_processed, request_failed};
 use super::message;
 use super::oauth::{Challenge, TokenFailure, TokenSource};
 use super::request_limit::RequestLimit;
@@ -373,16 +373,6 @@ fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBui
         Some(token) => request.header(AUTHORIZATION, token),
         None => request,
     }
-}
-
-/// Describes a failed request by its innermost cause.
-fn request_failed(error: reqwest::Error) -> Failure {
-    let cause = http_connector::cause(&error);
-    Failure::Client(if error.is_connect() {
-        HttpFailure::Connect(cause)
-    } else {
-        HttpFailure::Request(cause)
-    })
 }
 
 /// Returns the JSON-RPC error that stands for a failed request.

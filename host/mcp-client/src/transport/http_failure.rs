@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::http_connector;
 use super::message;
 use super::oauth::TokenFailure;
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
@@ -30,6 +31,16 @@ pub(crate) enum HttpFailure {
     Message(#[from] message::MessageError),
     #[error("the server did not respond within {} s", .0.as_secs())]
     Timeout(Duration),
+}
+
+/// Describes a failed request by its innermost cause.
+pub(super) fn request_failed(error: reqwest::Error) -> StreamableHttpError<HttpFailure> {
+    let cause = http_connector::cause(&error);
+    StreamableHttpError::Client(if error.is_connect() {
+        HttpFailure::Connect(cause)
+    } else {
+        HttpFailure::Request(cause)
+    })
 }
 
 /// Returns whether the server may have processed a request that failed.

@@ -108,7 +108,7 @@ fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value
     let can_constrain = request.tools.is_empty() || model.contains(LEVEL_MODELS);
     if let Some(schema) = options.answer_schema.as_ref().filter(|_| can_constrain) {
         set("responseMimeType", json!("application/json"));
-        set("responseJsonSchema", SchemaSubset::Gemini.convert(schema));
+        set("responseJsonSchema", SchemaSubset::Gemini.convert_answer(schema));
     }
     config
 }

@@ -101,6 +101,11 @@ impl SchemaSubset {
         Value::Object(root)
     }
 
+    /// Converts the schema of an answer, whose root can have any type.
+    pub(crate) fn convert_answer(self, schema: &Value) -> Value {
+        self.convert_nested(schema, 0)
+    }
+
     /// Collects the properties of a schema and of its alternatives. The first definition of a property wins.
     fn collect_properties(self, fields: &Map<String, Value>, properties: &mut Map<String, Value>, depth: usize) {
         if depth > DEPTH_MAX {
@@ -261,6 +266,14 @@ mod tests {
             "a": {"type": "string"}, "b": {"type": "integer"},
         }});
         assert_eq!(SchemaSubset::Gemini.convert(&alternatives), expected);
+    }
+
+    #[test]
+    fn the_schema_of_an_answer_keeps_its_root() {
+        let answer = json!({"type": "array", "items": {"type": "string", "pattern": "a"}, "uniqueItems": true});
+        let expected = json!({"type": "array", "items": {"type": "string"}});
+        assert_eq!(SchemaSubset::Gemini.convert_answer(&answer), expected);
+        assert_eq!(SchemaSubset::Gemini.convert_answer(&json!(true)), json!({}));
     }
 
     #[test]

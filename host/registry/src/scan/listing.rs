@@ -6,6 +6,7 @@ use std::fs::{self, DirEntry, FileType};
 use std::path::{Path, PathBuf};
 
 use crate::package::EXTENSION;
+use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A component file of a plugin directory.
@@ -25,6 +26,9 @@ pub(super) struct Sidecars {
 
 /// The extensions of a manifest and a WIT file.
 pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
+
+/// The extensions of all files next to a component that are read: those of the sidecars first.
+const NEIGHBOUR_EXTENSIONS: [&str; 4] = ["toml", "wit", POLICY_EXTENSION, CAPABILITIES_EXTENSION];
 
 /// The treatment of a path that does not exist at the first scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,10 +65,10 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
     if !fs::metadata(path)?.is_dir() {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let root = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
-        let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
+        let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
         files.push(ComponentFile {
             // The component may be a link, because the caller named the file itself.
-            refusal: first_link_refusal(&root, sidecars.iter().filter(|path| path.is_symlink())),
+            refusal: first_link_refusal(&root, neighbours.iter().filter(|path| path.is_symlink())),
             sidecars: Sidecars::of(path),
             path: path.to_owned(),
         });
@@ -94,8 +98,8 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
     // Most entries are regular files: their type in the directory saves several system calls for each.
     let is_regular = entry.file_type().is_ok_and(|file_type| file_type.is_file());
     if let Some(path) = (!is_regular).then(|| folder_component(&path)).flatten() {
-        let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
-        let links = sidecars.iter().filter(|path| path.is_symlink());
+        let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
+        let links = neighbours.iter().filter(|path| path.is_symlink());
         return Some(ComponentFile {
             refusal: link_refusal(root, &path).or_else(|| first_link_refusal(root, links)),
             sidecars: Sidecars::of(&path),
@@ -105,17 +109,17 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return None;
     }
-    let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
+    let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
     let type_of = |path: &PathBuf| types.get(path.file_name()?);
-    let links = sidecars
+    let links = neighbours
         .iter()
         .filter(|path| type_of(path).is_some_and(FileType::is_symlink));
     let refusal = if is_regular { None } else { link_refusal(root, &path) };
     Some(ComponentFile {
         refusal: refusal.or_else(|| first_link_refusal(root, links)),
         sidecars: Sidecars {
-            has_manifest: type_of(&sidecars[0]).is_some(),
-            has_wit: type_of(&sidecars[1]).is_some(),
+            has_manifest: type_of(&neighbours[0]).is_some(),
+            has_wit: type_of(&neighbours[1]).is_some(),
         },
         path,
     })
@@ -137,8 +141,8 @@ impl Sidecars {
     }
 }
 
-/// Returns the refusal of the first link that is refused. The manifest and the WIT file of a component must not be links to
-/// files outside of the plugin directory, because their content is shown.
+/// Returns the refusal of the first link that is refused. The files next to a component must not be links to files outside of the
+/// plugin directory, because their content is shown.
 fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| link_refusal(root, path))
 }
