@@ -176,10 +176,10 @@ impl CallQueue {
         for call in &mut self.pending {
             match &call.state {
                 CallState::Unresolved(_) => has_unresolved = true,
-                CallState::Running(tool) => busy_groups.extend(tool.tool.serial_group()),
+                CallState::Running(tool) => busy_groups.extend(call.prepared.serial_group(tool)),
                 CallState::Finished(..) | CallState::Refused(_) | CallState::Guided(..) => {}
                 CallState::Waiting(tool) => {
-                    let group = tool.tool.serial_group();
+                    let group = call.prepared.serial_group(tool);
                     let must_wait = group.is_some_and(|group| has_unresolved || busy_groups.contains(&group));
                     busy_groups.extend(group);
                     if let Some(error) = &self.halt_error {

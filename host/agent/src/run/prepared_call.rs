@@ -3,8 +3,7 @@
 use crate::model::FinishReason;
 use crate::state::History;
 use crate::toolbox::{CALL_TOOL, gateway_target};
-use toolwit_core::{Arguments, ToolCall, ToolName, parse_arguments};
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Arguments, Error, ErrorKind, NamedTool, Phase, ToolCall, ToolName, parse_arguments};
 
 /// One call of a response.
 pub(super) struct PreparedCall {
@@ -47,6 +46,14 @@ pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut
 }
 
 impl PreparedCall {
+    /// Returns the serial group of the call of a tool.
+    pub(super) fn serial_group(&self, tool: &NamedTool) -> Option<u64> {
+        match &self.arguments {
+            Ok(arguments) => tool.tool.serial_group_for(arguments),
+            Err(_) => tool.tool.serial_group(),
+        }
+    }
+
     /// Converts a call of the gateway tool to a call of its target. The history contains the call of the gateway tool.
     pub(super) fn through_gateway(mut self) -> Self {
         if self.requested_name != CALL_TOOL {

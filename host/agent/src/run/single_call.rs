@@ -97,7 +97,7 @@ impl SingleCall {
 
     /// Returns the group whose calls must not run at the same time.
     pub(crate) fn serial_group(&self) -> Option<u64> {
-        self.tool.tool.serial_group()
+        self.prepared.serial_group(&self.tool)
     }
 
     /// Runs the call. After a cancellation or the deadline of the run, the tool has a second to end by itself.

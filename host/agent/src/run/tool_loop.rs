@@ -108,7 +108,9 @@ impl<'c> ToolLoop<'c> {
 
     /// Continues the run that an earlier process did not finish.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        let resumable = match self.run.conversation.interrupted.take() {
+        // The run stays interrupted until it continues, also if the future is dropped before.
+        self.is_finished = true;
+        let resumable = match self.run.conversation.interrupted.clone() {
             Some(interrupted) => self.plan_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
@@ -116,11 +118,12 @@ impl<'c> ToolLoop<'c> {
         let interrupted = match resumable {
             Ok(interrupted) => interrupted,
             Err(failure) => {
-                self.is_finished = true;
                 let outcome = self.take_outcome(Ending::new(None, failure.stop()));
                 return Err(RunError::new(failure, outcome));
             }
         };
+        self.run.conversation.interrupted = None;
+        self.is_finished = false;
         let span = spans::invoke_agent(self.run.conversation);
         let turn = async move {
             let ending = self.continue_from(interrupted).await;
@@ -129,19 +132,20 @@ impl<'c> ToolLoop<'c> {
         spans::run_in_span(span, turn).await
     }
 
-    /// Decides about the open calls, and emits that the run continues. If a decision of a person is missing, nothing changes.
+    /// Decides about the open calls, and emits that the run continues. After an error, the run can be resumed again.
     async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
         let refused = self.refusal().or_else(|| {
             let unresolved = interrupted.unresolved();
             (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
         });
         if let Some(failure) = refused {
-            self.run.conversation.interrupted = Some(interrupted);
             return Err(failure);
         }
         self.prepare().await?;
         let run = &mut self.run;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
+        let tools = run.conversation.toolbox.callable();
+        let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         run.answer_schema = interrupted.answer_schema.as_deref().cloned();
         run.tally.iterations = interrupted.iterations;
         run.tally.calls_requested = interrupted.calls_requested;
@@ -149,8 +153,6 @@ impl<'c> ToolLoop<'c> {
         let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.starts;
-        let tools = run.conversation.toolbox.callable();
-        let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         let declared = run.conversation.toolbox.declared_names();
         let only_in = |names: &[ToolName], others: &[ToolName]| -> Vec<ToolName> {
             names.iter().filter(|name| !others.contains(name)).cloned().collect()

@@ -1,5 +1,7 @@
 //! Conversations with a journal.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -116,6 +118,43 @@ async fn a_resumed_run_names_the_tools_that_changed() {
         resumed.unwrap().unwrap();
         assert_eq!(model.events_named("run_resumed")[0]["changed"], json!(["pay"]));
     }
+}
+
+/// A tool whose first description of a call's access does not end.
+struct Hesitating(Arc<dyn Tool>, AtomicBool);
+
+#[async_trait]
+impl Tool for Hesitating {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.0.call(arguments, context).await
+    }
+
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        if !self.1.swap(true, Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        self.0.access(arguments, context).await
+    }
+}
+
+#[tokio::test]
+async fn a_resume_that_is_dropped_before_it_continues_can_be_repeated() {
+    let store = stopped_in_call(EffectClass::Read).await;
+    let (tool, calls) = counted(EffectClass::Read, "Pays.");
+    let tool: Arc<dyn Tool> = Arc::new(Hesitating(tool, AtomicBool::new(false)));
+    let (mut conversation, _) = reopened(&store, tool).await;
+    let mut dropped = Box::pin(conversation.resume_run(CancellationToken::new()));
+    assert!(futures::poll!(&mut dropped).is_pending());
+    drop(dropped);
+    assert!(conversation.interrupted_run().is_some());
+    let resumed = conversation.resume_run(CancellationToken::new()).await;
+    resumed.unwrap().unwrap();
+    assert_eq!(*calls.lock().unwrap(), 1);
+    assert!(conversation.interrupted_run().is_none());
 }
 
 #[tokio::test]

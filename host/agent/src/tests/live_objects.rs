@@ -139,6 +139,26 @@ async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
     }
 }
 
+#[tokio::test]
+async fn calls_on_a_member_through_its_own_tool_and_through_its_group_run_in_call_order() {
+    let own = |text: &str, delay: u32| ("customer_c3_note", json!({"text": text, "delay": delay}));
+    let shared = |text: &str, delay: u32| {
+        (
+            "customer_note",
+            json!({"customer_id": "c3", "text": text, "delay": delay}),
+        )
+    };
+    let (builder, _) = TestModel::playing([
+        call([("find", json!({"ids": ["c3"]}))]),
+        call([("find", json!({"ids": many()}))]),
+        call([own("first", 5), shared("second", 0)]),
+        call([shared("third", 5), own("fourth", 0)]),
+        reply("ok"),
+    ]);
+    let results = run_steps(builder).await;
+    assert_eq!(results.last().unwrap(), r#"["first","second","third","fourth"]"#);
+}
+
 // accept: 29, accept: 37, accept: 38
 #[tokio::test]
 async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {

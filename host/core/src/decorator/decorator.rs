@@ -139,6 +139,16 @@ impl Tool for DecoratedTool {
             None => self.tool.serial_group(),
         }
     }
+
+    /// Returns the serial group of the tool for the arguments, unless the decorator has set another group.
+    fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
+        let group = self.serial_group();
+        if group == self.tool.serial_group() {
+            self.tool.serial_group_for(arguments)
+        } else {
+            group
+        }
+    }
 }
 
 /// Methods that decorate any tool. [`Tool::decorated_tool`] returns the inner tool.

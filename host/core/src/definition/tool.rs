@@ -81,6 +81,12 @@ pub trait Tool: Send + Sync {
     fn serial_group(&self) -> Option<u64> {
         None
     }
+
+    /// Returns the [serial group](Self::serial_group) of a call with these arguments. It differs from that of the tool if the
+    /// arguments select the live instance.
+    fn serial_group_for(&self, _arguments: &Arguments) -> Option<u64> {
+        self.serial_group()
+    }
 }
 
 /// A shared tool is a tool.
@@ -120,6 +126,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn serial_group(&self) -> Option<u64> {
         (**self).serial_group()
+    }
+
+    fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
+        (**self).serial_group_for(arguments)
     }
 
     fn facade(&self) -> Option<&dyn ToolFacade> {

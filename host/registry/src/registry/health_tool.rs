@@ -122,4 +122,8 @@ impl Tool for HealthTool {
     fn serial_group(&self) -> Option<u64> {
         self.tool.serial_group()
     }
+
+    fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
+        self.tool.serial_group_for(arguments)
+    }
 }

@@ -25,8 +25,7 @@ use toolwit_core::{
 pub struct EntityGroup {
     /// The members by id.
     members: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
-    /// The [serial group](Tool::serial_group) of shared methods whose calls must not overlap. It is the same for all members,
-    /// so calls on different members do not overlap either.
+    /// The [serial group](Tool::serial_group) of calls that do not select a member, if calls on one member must not overlap.
     serial_group: u64,
 }
 
@@ -269,6 +268,15 @@ impl Tool for SharedMethod {
 
     fn serial_group(&self) -> Option<u64> {
         self.serial_group
+    }
+
+    /// Returns the serial group of the member's own tool, so that calls on one object run in order whichever tool they use.
+    fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
+        let id = arguments.get(&self.id_parameter).and_then(Value::as_str);
+        match id.and_then(|id| self.method_of(id)) {
+            Some(method) => method.serial_group_for(arguments),
+            None => self.serial_group,
+        }
     }
 
     /// Returns the access of the method that the call runs, or the default access if the arguments select no method.
