@@ -81,7 +81,7 @@ async fn broken_packages_are_listed_with_the_reason_and_affect_no_other() {
         assert!(error.message.contains(expected), "{name}: {error}");
         assert!(!error.message.contains('\n'), "{name}: {error}");
     }
-    assert_eq!(registry.packages().len(), 12, "hidden files and backups are ignored");
+    assert_eq!(registry.packages().len(), 14, "hidden files and backups are ignored");
 }
 
 // attack: H3
