@@ -370,7 +370,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
     assert_eq!(results[4], r#"["pear","pear"]"#, "the live instance stays");
     assert_eq!(results[5], "2400");
     assert!(
-        results[6].contains("there is no `customer` with the id `nobody`"),
+        results[6].contains("the `customer` with the id `nobody` does not exist"),
         "{}",
         results[6]
     );

@@ -300,8 +300,13 @@ impl Tool for SharedMethod {
             Some(tool) => tool.call(arguments, context).await,
             None => {
                 let shown: String = id.chars().take(80).collect();
+                let reason = if self.group.contains(&id) {
+                    "does not have this method"
+                } else {
+                    "does not exist"
+                };
                 let message = format!(
-                    "/{}: there is no `{}` with the id `{shown}`",
+                    "/{}: the `{}` with the id `{shown}` {reason}",
                     self.id_parameter, self.prefix
                 );
                 Err(ToolError::invalid_arguments(message))

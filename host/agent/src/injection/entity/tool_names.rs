@@ -18,12 +18,12 @@ pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[Discovered
 
 /// Returns whether this is the record of an object of the result, or of the group of which the object is a member.
 fn represents(discovered: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
-    match (&discovered.identity, provider.instance_id()) {
-        (Some(identity), Some(id)) => {
-            identity.id == id && identity.prefix == provider.prefix() && identity.namespace == provider.namespace()
+    let is_same_type = discovered.prefix == provider.prefix() && discovered.namespace == provider.namespace();
+    is_same_type
+        && match (&discovered.identity, provider.instance_id()) {
+            (Some(identity), Some(id)) => identity.id == id,
+            (None, None) => true,
+            (None, Some(_)) => discovered.group_addition.is_some(),
+            (Some(_), None) => false,
         }
-        (None, None) => discovered.prefix == provider.prefix(),
-        (None, Some(_)) => discovered.group_addition.is_some() && discovered.prefix == provider.prefix(),
-        (Some(_), None) => false,
-    }
 }
