@@ -11,6 +11,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, remove_rules, unix_nanoseconds, unix_seconds};
+use super::rule_lookup::find_rule;
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
@@ -368,31 +369,6 @@ fn check_directories(
         }
     };
     rules.files.iter().map(identity).collect()
-}
-
-/// Finds the only rule of a plugin whose text is `rule`, or else the only one whose text starts with the words of `rule`.
-fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
-    let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-    if plugin_grants.is_empty() {
-        return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
-    }
-    let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
-    rules.sort();
-    rules.dedup();
-    if let Some(same) = rules.iter().find(|line| *line == rule) {
-        return Ok(same.clone());
-    }
-    let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
-    let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
-    match matching.as_slice() {
-        [one] => Ok((*one).clone()),
-        several => Err(GrantsFileErrorReason::NotOneRule {
-            plugin: plugin.to_owned(),
-            rule: rule.to_owned(),
-            is_ambiguous: !several.is_empty(),
-            rules,
-        }),
-    }
 }
 
 /// Reduces the rules of a table from `before` to `after`. A table without rules is removed.
