@@ -48,7 +48,7 @@ pub(crate) struct CommandLine {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
-    /// Print one JSON document to standard output, also on failure
+    /// Print JSON to standard output, also on failure
     #[arg(long, global = true)]
     json: bool,
     /// Verbose diagnostics: resource usage and guest output (-vv: debug log)

@@ -251,3 +251,23 @@ impl From<RunError> for Error {
         error.report()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suggestion_for_unknown_tools_lists_the_tools_or_states_that_there_are_none() {
+        let suggestion = |available: &[&str]| {
+            let failure = RunFailure::UnknownTools {
+                requested: "nowhere".to_owned(),
+                times: 3,
+                available: available.iter().map(|name| ToolName::parse(name).unwrap()).collect(),
+            };
+            failure.report().suggestion.clone().unwrap()
+        };
+        assert_eq!(suggestion(&["look", "take"]), "the tools are `look`, `take`");
+        assert_eq!(suggestion(&[]), "the conversation has no tools");
+    }
+}

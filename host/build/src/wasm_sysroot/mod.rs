@@ -41,6 +41,12 @@ const STD_FLAGS: &str = "-Cembed-bitcode=yes";
 /// The version of the sysroot's layout. Increment it if a change is incompatible with existing sysroots.
 const LAYOUT: &str = "1";
 
+/// The start of the name of a directory in which a sysroot is built. The id of the process follows.
+const WORK_PREFIX: &str = "work-";
+
+/// The length of a fingerprint in the name of a sysroot.
+const FINGERPRINT_CHARS: usize = 8;
+
 /// The time limit for compiling the standard library, which usually takes two minutes on an idle machine.
 const STD_LIMIT: Duration = Duration::from_secs(40 * 60);
 
@@ -107,8 +113,8 @@ impl WasmSysroot {
             return Ok(existing);
         }
         let compiler = Compiler::installed().await?;
-        remove_other_directories(cache_dir.to_owned(), compiler.id.clone()).await?;
-        let work = cache_dir.join(format!("work-{}", std::process::id()));
+        remove_obsolete_directories(cache_dir.to_owned(), compiler.id.clone()).await?;
+        let work = cache_dir.join(format!("{WORK_PREFIX}{}", std::process::id()));
         let unfinished = Self {
             path: work.join("sysroot"),
             host: compiler.host.clone(),
@@ -130,7 +136,7 @@ impl WasmSysroot {
         };
         let to = finished.path.clone();
         blocking(move || fs::rename(&unfinished.path, &to).map_err(BuildError::file("write", to))).await?;
-        remove_other_directories(cache_dir.to_owned(), compiler.id).await?;
+        remove_obsolete_directories(cache_dir.to_owned(), compiler.id).await?;
         Ok(finished)
     }
 
@@ -277,27 +283,44 @@ fn fingerprint(parts: &[&str]) -> String {
     for part in parts {
         hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
-    hash.finalize().to_hex()[..8].to_owned()
+    hash.finalize().to_hex()[..FINGERPRINT_CHARS].to_owned()
 }
 
-/// Removes all directories in the cache directory whose names do not start with the id of the compiler, such as the work
-/// directories of killed builds, and the sysroots of compilers that are no longer installed.
+/// Removes the work directories of killed builds, and the sysroots of compilers that are no longer installed.
 ///
-/// The caller must hold the lock of the cache directory.
-async fn remove_other_directories(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
+/// Other directories stay: they belong to builds that use other locks, or to the user. The caller must hold the lock of the
+/// cache directory.
+async fn remove_obsolete_directories(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
             .map_err(BuildError::file("read", &cache_dir))?
             .flatten()
         {
-            let path = entry.path();
-            if path.is_dir() && !entry.file_name().to_string_lossy().starts_with(&compiler) {
+            let is_directory = entry.file_type().is_ok_and(|file_type| file_type.is_dir());
+            if is_directory && is_obsolete(&entry.file_name().to_string_lossy(), &compiler) {
+                let path = entry.path();
                 fs::remove_dir_all(&path).map_err(BuildError::file("remove", path))?;
             }
         }
         Ok(())
     })
     .await
+}
+
+/// Returns whether a directory of this name is the work directory of a build, or a sysroot of another compiler. A sysroot is
+/// named after the id of its compiler and a fingerprint.
+fn is_obsolete(name: &str, compiler: &str) -> bool {
+    if let Some(process) = name.strip_prefix(WORK_PREFIX) {
+        return !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    let is_fingerprint =
+        |text: &str| text.len() == FINGERPRINT_CHARS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut parts = name.rsplitn(3, '-');
+    let (layout, version, release) = (parts.next(), parts.next(), parts.next());
+    let (Some(layout), Some(version), Some(release)) = (layout, version, release) else {
+        return false;
+    };
+    is_fingerprint(layout) && is_fingerprint(version) && format!("{release}-{version}") != compiler
 }
 
 fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
@@ -329,4 +352,41 @@ fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_work_directories_and_sysroots_of_other_compilers_are_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let compiler = format!("1.90.0-{}", fingerprint(&["rustc 1.90.0"]));
+        let layout = fingerprint(&["layout"]);
+        let own = [
+            format!("{compiler}-{layout}"),
+            format!("{compiler}-{}", fingerprint(&["other"])),
+        ];
+        let kept = ["target", "c", "work-notes", "my-project", "work-"].map(str::to_owned);
+        let obsolete = [
+            "work-123".to_owned(),
+            format!("1.85.0-{}-{layout}", fingerprint(&["rustc 1.85.0"])),
+            format!("1.90.0-nightly-{}-{layout}", fingerprint(&["rustc 1.90.0-nightly"])),
+        ];
+        for name in own.iter().chain(&kept).chain(&obsolete) {
+            fs::create_dir_all(cache.path().join(name).join("content")).unwrap();
+        }
+        fs::write(cache.path().join("lock"), "").unwrap();
+        remove_obsolete_directories(cache.path().to_owned(), compiler)
+            .await
+            .unwrap();
+        for name in own.iter().chain(&kept) {
+            assert!(cache.path().join(name).join("content").is_dir(), "{name} stays");
+        }
+        for name in &obsolete {
+            assert!(!cache.path().join(name).exists(), "{name} is removed");
+        }
+        assert!(cache.path().join("lock").is_file(), "the lock stays");
+    }
 }

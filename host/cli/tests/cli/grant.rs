@@ -119,6 +119,18 @@ fn a_policy_of_another_host_is_a_list_of_requests() {
 }
 
 #[test]
+fn requests_above_the_limit_are_reported() {
+    let variables: String = (0..259).map(|number| format!("      - key: V{number}\n")).collect();
+    let policy = format!("version: \"1.0\"\npermissions:\n  environment:\n    allow:\n{variables}");
+    let workspace = workspace().file("tools/settings.policy.yaml", &policy);
+    let shown = workspace.run(&["grant", "settings"]).stdout;
+    assert_eq!(shown.matches("requests: env ").count(), 256, "{shown}");
+    assert!(shown.contains("requests: 3 more, which are not listed\n"), "{shown}");
+    let (_, document) = workspace.json(&["grant", "settings", "--json"]);
+    assert_eq!(document["requests_omitted"], 3, "{document}");
+}
+
+#[test]
 fn a_capability_file_of_ironclaw_is_a_list_of_requests() {
     let file = r#"{"capabilities": {"http": {
         "allowlist": [{"host": "api.example.com", "path_prefix": "/v1", "methods": ["GET", "POST"]}],

@@ -1,4 +1,4 @@
-//! With `--json`, standard output is exactly one JSON document, also on failure.
+//! With `--json`, standard output is exactly one JSON document, also on failure. A script prints one for each call.
 
 use serde_json::json;
 

@@ -347,7 +347,7 @@ fn links_out_of_a_plugin_directory_are_neither_copied_nor_followed() {
         .file("outside/kept/kept.wasm", &component)
         .file("outside/kept/kept.toml", "");
     let at = |path: &str| workspace.path().join(path);
-    for extension in ["wit", "toml"] {
+    for extension in ["wit", "toml", "policy.yaml", "capabilities.json"] {
         let link = at("new/plain").with_extension(extension);
         symlink(at("outside/secret"), &link).unwrap();
         for source in ["new/plain.wasm", "new"] {

@@ -59,7 +59,7 @@ impl RememberedArguments {
 
 /// A store of answers that outlive the conversation.
 pub trait ApprovalStore: Send + Sync {
-    /// Returns the stored answers.
+    /// Returns the stored answers, the oldest first.
     ///
     /// # Errors
     /// If they cannot be read. Then no answer of an earlier conversation is remembered.
@@ -86,13 +86,16 @@ impl ApprovalMemory {
         Self::default()
     }
 
-    /// Creates a memory with the answers of a store.
+    /// Creates a memory with the answers of a store. If the store has more answers than a memory can hold, the newest are used.
     #[must_use]
     pub fn stored_in(store: Arc<dyn ApprovalStore>) -> Self {
-        let answers = store.load().unwrap_or_else(|error| {
+        let mut answers = store.load().unwrap_or_else(|error| {
             tracing::warn!(%error, "remembered approvals cannot be read; their calls need an approval again");
             Vec::new()
         });
+        forget_expired(&mut answers);
+        let excess = answers.len().saturating_sub(ANSWERS_MAX);
+        answers.drain(..excess);
         Self {
             answers: Mutex::new(answers),
             store: Some(store),
@@ -101,9 +104,8 @@ impl ApprovalMemory {
 
     /// Returns the remembered answer to a request, and forgets the answers that have expired.
     pub(super) fn find(&self, request: &ApprovalRequest, context: &ToolContext) -> Option<Approval> {
-        let now = unix_seconds(SystemTime::now());
         let mut answers = self.lock();
-        answers.retain(|answer| answer.expires_at.is_none_or(|expiry| expiry > now));
+        forget_expired(&mut answers);
         let is_valid = |answer: &&RememberedAnswer| {
             answer.tool == request.tool
                 && answer.digest == request.digest
@@ -198,6 +200,12 @@ impl ApprovalMemory {
     }
 }
 
+/// Removes the answers that are no longer valid.
+fn forget_expired(answers: &mut Vec<RememberedAnswer>) {
+    let now = unix_seconds(SystemTime::now());
+    answers.retain(|answer| answer.expires_at.is_none_or(|expiry| expiry > now));
+}
+
 fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -205,4 +213,54 @@ fn unix_seconds(time: SystemTime) -> u64 {
 /// Limits a duration to a century, which every clock can represent.
 fn capped(time: Duration) -> Duration {
     time.min(Duration::from_secs(100 * 365 * 24 * 60 * 60))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    struct Stored(Vec<RememberedAnswer>);
+
+    impl ApprovalStore for Stored {
+        fn load(&self) -> Result<Vec<RememberedAnswer>, Error> {
+            Ok(self.0.clone())
+        }
+
+        fn add(&self, _: &RememberedAnswer) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn answer(digest: &str, expires_at: Option<u64>) -> RememberedAnswer {
+        let answer = serde_json::json!({
+            "tool": "demo#write",
+            "digest": digest,
+            "is_lasting": true,
+            "expires_at": expires_at,
+        });
+        serde_json::from_value(answer).unwrap()
+    }
+
+    #[test]
+    fn a_memory_holds_the_newest_valid_answers_of_a_store_up_to_its_limit() {
+        let mut stored: Vec<_> = (0..ANSWERS_MAX + 2)
+            .map(|number| answer(&number.to_string(), None))
+            .collect();
+        stored.extend((0..5).map(|_| answer("expired", Some(1))));
+        let memory = ApprovalMemory::stored_in(Arc::new(Stored(stored)));
+        let digests = || {
+            memory
+                .lock()
+                .iter()
+                .map(|answer| answer.digest.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(digests().len(), ANSWERS_MAX);
+        assert_eq!(digests()[0], "2", "the oldest valid answers are forgotten");
+        memory.add(answer("new", None));
+        assert_eq!((digests().len(), digests()[0].as_str()), (ANSWERS_MAX, "3"));
+        let few = ApprovalMemory::stored_in(Arc::new(Stored(vec![answer("one", None)])));
+        assert_eq!(few.lock().len(), 1);
+    }
 }

@@ -19,7 +19,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, MissingGrant};
 use toolwit_sandbox::{Plugin, act_manifest, read_component};
 
-/// Maximum number of requested permissions in one file or section. Further ones are ignored.
+/// Maximum number of requested permissions in one file or section. Further ones are only counted.
 const PERMISSIONS_MAX: usize = 256;
 
 /// Maximum length of a requested permission as text, in characters. Longer text is cut off.
@@ -34,6 +34,8 @@ pub struct RequestedPermissions {
     pub grants: Vec<MissingGrant>,
     /// The other requests, as text.
     pub others: Vec<String>,
+    /// The number of further requests, which are omitted because a file or section has more than 256.
+    pub omitted: usize,
 }
 
 impl RequestedPermissions {
@@ -75,11 +77,13 @@ impl RequestedPermissions {
     fn extend(&mut self, other: Self) {
         self.grants.extend(other.grants);
         self.others.extend(other.others);
+        self.omitted += other.omitted;
     }
 
-    /// Adds a permission: as a grant, which is a key and a value, or without a grant as text.
+    /// Adds a permission: as a grant, which is a key and a value, or without a grant as text. Above the limit, only counts it.
     fn add(&mut self, plugin: &str, grant: Option<(&str, String)>, text: &str) {
         if self.grants.len() + self.others.len() >= PERMISSIONS_MAX {
+            self.omitted += 1;
             return;
         }
         match grant {
@@ -128,4 +132,26 @@ fn http_grant(host: &str, path: &str, methods: &[String]) -> Option<String> {
         [] => url,
         methods => format!("{} {url}", methods.join(",").to_ascii_uppercase()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_above_the_limit_are_counted() {
+        let requested = |count: usize| {
+            let mut permissions = RequestedPermissions::default();
+            for number in 0..count {
+                let grant = (number % 2 == 0).then(|| ("env", format!("VARIABLE_{number}")));
+                permissions.add("fetch", grant, &format!("request {number}"));
+            }
+            permissions
+        };
+        let mut permissions = requested(PERMISSIONS_MAX);
+        assert_eq!(permissions.omitted, 0);
+        permissions.extend(requested(PERMISSIONS_MAX + 3));
+        assert_eq!(permissions.grants.len() + permissions.others.len(), 2 * PERMISSIONS_MAX);
+        assert_eq!(permissions.omitted, 3);
+    }
 }

@@ -76,11 +76,39 @@ fn findings_page(findings: &[Finding]) -> Page {
     page
 }
 
-/// Returns the exit code for an error that a check found. Unlike in [`Exit::of`], every error of loading or linking means
-/// that a package is broken.
+/// Returns the exit code for an error that a check found, as the help of the command describes. Unlike in [`Exit::of`], every
+/// error of loading or linking means that a package is broken, and every other error is a problem of the installation.
 fn exit_of(error: &Error) -> Exit {
-    match error.phase {
-        Phase::Load | Phase::Link => Exit::NotLoaded,
-        _ => Exit::of(error),
+    match (error.phase, Exit::of(error)) {
+        (_, Exit::Interrupted) => Exit::Interrupted,
+        (Phase::Load | Phase::Link, _) | (_, Exit::NotLoaded) => Exit::NotLoaded,
+        _ => Exit::Usage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolwit::ErrorKind;
+
+    #[test]
+    fn a_problem_exits_with_3_for_a_broken_package_and_else_with_2() {
+        let cases = [
+            (ErrorKind::UnknownImport, Phase::Link, 3),
+            (ErrorKind::Fuel, Phase::Load, 3),
+            (ErrorKind::Build, Phase::Build, 3),
+            (ErrorKind::Configuration, Phase::Registry, 2),
+            (ErrorKind::Io, Phase::Execute, 2),
+            (ErrorKind::Denied, Phase::Execute, 2),
+            (ErrorKind::Memory, Phase::Instantiate, 2),
+            (ErrorKind::Internal, Phase::Execute, 2),
+            (ErrorKind::Cancelled, Phase::Load, 130),
+        ];
+        for (kind, phase, number) in cases {
+            let exit = exit_of(&Error::new(kind, phase, "it failed"));
+            assert_eq!(exit as u8, number, "{kind} in {phase}");
+        }
+        let of_package = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
+        assert_eq!(exit_of(&of_package), Exit::NotLoaded);
     }
 }

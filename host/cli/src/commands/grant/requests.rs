@@ -73,8 +73,8 @@ fn is_granted(access: &str, effective: &EffectiveRights) -> bool {
     target.is_ok_and(|target| effective.require(&parse_access(access, target.as_ref())).is_ok())
 }
 
-/// Writes the requests, with the commands that grant them.
-pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess]) {
+/// Writes the requests, with the commands that grant them, and the number of those that are omitted.
+pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess], omitted: usize) {
     for request in requests {
         let state = match (&request.command, request.is_granted) {
             (_, true) => "which is granted",
@@ -90,5 +90,12 @@ pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess]) {
         if let Some(command) = &request.command {
             page.indent(4).styled(FAINT, format_args!("hint: {command}")).end();
         }
+    }
+    if omitted > 0 {
+        page.indent(2)
+            .text("requests: ")
+            .text(omitted)
+            .text(" more, which are not listed")
+            .end();
     }
 }

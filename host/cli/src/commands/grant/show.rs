@@ -55,6 +55,7 @@ pub(super) fn print(
     let stale = stale_grants(&grants, plugin.name(), digest);
     let stale_rules: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
     let requests = requested.map_or_else(Vec::new, |requested| requests::compare_requests(requested, &effective));
+    let omitted_requests = requested.map_or(0, |requested| requested.omitted);
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.format() == Format::Json {
         let needs = needs.iter().map(|need| {
@@ -70,6 +71,7 @@ pub(super) fn print(
             "declared": plugin.declared(),
             "needs": needs.collect::<Vec<_>>(),
             "requests": requests,
+            "requests_omitted": omitted_requests,
             "has": unused.flat_map(|grant| &grant.rules).collect::<Vec<_>>(),
             "grants": shown_grants,
             "other_versions_had": stale_rules,
@@ -84,7 +86,7 @@ pub(super) fn print(
             .text(describe_need(need, &effective))
             .end();
     }
-    requests::write_requests(&mut page, &requests);
+    requests::write_requests(&mut page, &requests, omitted_requests);
     let has: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
     for (title, lines) in [("has", &has), ("another version had", &stale_rules)] {
         for line in lines {

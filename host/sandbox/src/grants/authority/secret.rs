@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
 use toolwit_core::file::{LockedFile, read_private_text_file};
-use toolwit_core::limits::SECRETS_BYTES_MAX;
+use toolwit_core::limits::{SECRET_BYTES_MAX, SECRETS_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The minimum length of a value, in bytes. Shorter texts occur in results by chance, so they cannot be redacted.
@@ -27,7 +27,7 @@ pub enum SecretError {
         /// The source in which it was looked up.
         location: SecretSource,
     },
-    /// The value is too short or contains a control character, or the name is not valid.
+    /// The value is too short or too long or contains a control character, or the name is not valid.
     #[error("the secret `{name}` {why}")]
     Unusable {
         /// The secret's name.
@@ -70,8 +70,8 @@ impl SecretValues {
     /// Checks all names and values.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, or
-    /// contains a control character.
+    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, longer
+    /// than [`SECRET_BYTES_MAX`], or contains a control character.
     pub(super) fn check(&self) -> Result<(), SecretError> {
         self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
     }
@@ -144,8 +144,8 @@ impl SecretStore {
     /// user configured. Plugins get secrets only through grants.
     ///
     /// # Errors
-    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, or contains a control
-    /// character.
+    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, longer than
+    /// [`SECRET_BYTES_MAX`], or contains a control character.
     pub fn value(&self, name: &str) -> Result<Option<Zeroizing<String>>, SecretError> {
         let value = self.read()?.remove(name);
         value.iter().try_for_each(|value| check_value(name, value))?;
@@ -155,8 +155,8 @@ impl SecretStore {
     /// Stores a value under a name. Returns whether it replaced an earlier value.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that is not valid, and for a value that is too short to be redacted, or contains
-    /// a control character; [`SecretError::Store`].
+    /// [`SecretError::Unusable`] for a name that is not valid, and for a value that is too short to be redacted, longer than
+    /// [`SECRET_BYTES_MAX`], or contains a control character; [`SecretError::Store`].
     pub fn set(&self, name: &str, value: &str) -> Result<bool, SecretError> {
         check_secret(name, value)?;
         let file = self.lock()?;
@@ -245,6 +245,9 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     };
     if value.len() < VALUE_BYTES_MIN {
         return Err(unusable("is shorter than 8 bytes, so that it cannot be redacted"));
+    }
+    if value.len() as u64 > SECRET_BYTES_MAX {
+        return Err(unusable("is longer than 64 KiB, the limit of a secret"));
     }
     if value.chars().any(char::is_control) {
         return Err(unusable("contains a line break or another control character"));
@@ -339,7 +342,7 @@ impl From<SecretError> for Error {
     fn from(error: SecretError) -> Self {
         let suggestion = match &error {
             SecretError::Missing { .. } => "the operator must provide it".to_owned(),
-            SecretError::Unusable { .. } => "use a longer value in one line".to_owned(),
+            SecretError::Unusable { .. } => "use a value of 8 bytes to 64 KiB in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
         // A missing secret can be supplied for the next call. Only the operator can fix an unusable one or the store.
@@ -350,5 +353,46 @@ impl From<SecretError> for Error {
         Error::new(kind, phase, error.to_string())
             .with_suggestion(suggestion)
             .with_source(error)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_too_long_is_refused_from_every_source() {
+        let longest = "x".repeat(usize::try_from(SECRET_BYTES_MAX).unwrap());
+        let too_long = format!("{longest}x");
+        let directory = tempfile::tempdir().unwrap();
+        let store = SecretStore::new(directory.path().join("secrets.toml"));
+        store.set("key", &longest).unwrap();
+        assert_eq!(store.value("key").unwrap().unwrap().len(), longest.len());
+        let is_refused = |error: &SecretError| error.to_string().contains("longer than 64 KiB");
+        assert!(is_refused(&store.set("other", &too_long).unwrap_err()));
+
+        // The operator edited the file.
+        let text = std::fs::read_to_string(store.path()).unwrap();
+        std::fs::write(store.path(), format!("{text}long = \"{too_long}\"\n")).unwrap();
+        assert!(is_refused(&store.value("long").unwrap_err()));
+        assert_eq!(store.value("key").unwrap().unwrap().len(), longest.len());
+        assert_eq!(store.names().unwrap(), ["key", "long"]);
+
+        let rule = |name: &str| SecretRule {
+            name: name.to_owned(),
+            source: SecretSource::Store,
+            target: None,
+            exposed_as: Some("KEY".to_owned()),
+        };
+        let mut values = SecretValues::default();
+        let stored = SecretLookup {
+            values: values.clone(),
+            store: Some(store),
+        };
+        assert_eq!(stored.look_up(&[rule("key")], None).unwrap().secrets.len(), 1);
+        assert!(is_refused(&stored.look_up(&[rule("long")], None).err().unwrap()));
+        values.set("long", too_long);
+        assert!(is_refused(&values.check().unwrap_err()));
     }
 }

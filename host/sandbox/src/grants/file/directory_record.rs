@@ -74,25 +74,50 @@ impl DirectoryRecord {
         write_record(grants_file, &recorded)
     }
 
-    /// Removes the records of paths that lead to different directories now, because the operator grants these paths again.
-    /// `current` has the identities of the directories now. Returns whether a record was removed. The caller holds the lock
+    /// Returns whether the path of a record leads to a different directory now. `current` has the identities of the directories
+    /// now, by path.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub(super) fn has_replaced(&self, current: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
+        let recorded = self.read()?;
+        Ok(recorded
+            .iter()
+            .any(|(path, directory)| is_replaced(path, directory, current)))
+    }
+
+    /// Makes a change of the grants file by which the operator grants paths again. Removes the records of those paths that lead
+    /// to different directories now: before the change, because a host that reads the grants then compares them with the record.
+    /// If the change fails, restores the records. `current` has the identities of the directories now. The caller holds the lock
     /// of the grants file.
     ///
     /// # Errors
-    /// If the record cannot be read or written.
-    pub(super) fn remove_replaced(&self, current: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
-        let Some(grants_file) = &self.grants_file else {
-            return Ok(false);
+    /// If the record cannot be read or written, and those of the change.
+    pub(super) fn accept_replaced(
+        &self,
+        current: &HashMap<PathBuf, DirectoryIdentity>,
+        change: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let recorded = self.read()?;
+        let mut accepted = recorded.clone();
+        accepted.retain(|path, directory| !is_replaced(path, directory, current));
+        let Some(grants_file) = self.grants_file.as_ref().filter(|_| accepted.len() < recorded.len()) else {
+            return change();
         };
-        let mut recorded = self.read()?;
-        let count_before = recorded.len();
-        recorded.retain(|path, directory| current.get(path).is_none_or(|identity| *identity == directory.identity));
-        if recorded.len() == count_before {
-            return Ok(false);
-        }
-        write_record(grants_file, &recorded)?;
-        Ok(true)
+        write_record(grants_file, &accepted)?;
+        change().inspect_err(|_| {
+            if let Err(error) = write_record(grants_file, &recorded) {
+                tracing::warn!(%error, "the record of granted directories could not be restored");
+            }
+        })
     }
+}
+
+/// Returns whether a recorded path leads to a different directory now.
+fn is_replaced(path: &Path, directory: &RecordedDirectory, current: &HashMap<PathBuf, DirectoryIdentity>) -> bool {
+    current
+        .get(path)
+        .is_some_and(|identity| *identity != directory.identity)
 }
 
 fn record_path(grants_file: &Path) -> PathBuf {

@@ -20,7 +20,7 @@ pub struct GrantsFileError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantsFileErrorReason {
-    /// The file, or the record of used grants next to it, could not be read.
+    /// The file, or the record of used grants or of granted directories next to it, could not be read.
     #[error("could not be read: {0}")]
     Read(#[source] io::Error),
     /// The file, its lock, its log or the record of granted directories could not be written.

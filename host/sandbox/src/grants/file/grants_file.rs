@@ -11,6 +11,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, remove_rules, unix_nanoseconds, unix_seconds};
+use super::rule_lookup::find_rule;
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
@@ -90,6 +91,17 @@ impl GrantsContent {
     }
 }
 
+/// A checked change of the grants, which is not written yet.
+struct PlannedChange {
+    lock: LockedFile,
+    /// The new content of the file.
+    text: String,
+    /// The changed rules. If there are none, the file stays unchanged.
+    rules: Vec<String>,
+    /// The line for the log.
+    line: Json,
+}
+
 impl GrantsFile {
     /// Creates a handle to the file at `path`. The file need not exist.
     #[must_use]
@@ -147,12 +159,11 @@ impl GrantsFile {
         let table = grant
             .to_table(unix_nanoseconds())
             .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
-        self.change("grant", &grant.plugin, |tables, grants| {
-            let directories = check_directories(&grant.rules, grants)?;
-            let record = DirectoryRecord::new(Some(self.path.clone()));
-            let is_renewed = record
-                .remove_replaced(&directories)
-                .map_err(GrantsFileErrorReason::Write)?;
+        let record = DirectoryRecord::new(Some(self.path.clone()));
+        let mut directories = HashMap::new();
+        let change = self.plan_change("grant", &grant.plugin, |tables, grants| {
+            directories = check_directories(&grant.rules, grants)?;
+            let is_renewed = record.has_replaced(&directories).map_err(GrantsFileErrorReason::Read)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
@@ -174,8 +185,14 @@ impl GrantsFile {
             }
             tables.push(table);
             Ok(grant.rules.describe())
-        })
-        .map(|granted| !granted.is_empty())
+        })?;
+        if change.rules.is_empty() {
+            return Ok(false);
+        }
+        record
+            .accept_replaced(&directories, || self.write_change(&change))
+            .map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
+        Ok(true)
     }
 
     /// Removes all grants of a plugin. Returns the number of removed grants.
@@ -240,8 +257,22 @@ impl GrantsFile {
         plugin: &str,
         edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
     ) -> Result<Vec<String>, GrantsFileError> {
-        let write_error = |error: io::Error| self.error(GrantsFileErrorReason::Write(error));
-        let file = LockedFile::acquire(&self.path).map_err(write_error)?;
+        let change = self.plan_change(action, plugin, edit)?;
+        if !change.rules.is_empty() {
+            self.write_change(&change)
+                .map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
+        }
+        Ok(change.rules)
+    }
+
+    /// Acquires the lock, and computes and checks a change of the grants. `edit` returns the changed rules. Writes nothing.
+    fn plan_change(
+        &self,
+        action: &str,
+        plugin: &str,
+        edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
+    ) -> Result<PlannedChange, GrantsFileError> {
+        let lock = LockedFile::acquire(&self.path).map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
         let (text, grants) = self.read_text()?;
         let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             self.error(GrantsFileErrorReason::NotGrantable(error.to_string()))
@@ -252,15 +283,21 @@ impl GrantsFile {
             .as_array_of_tables_mut()
             .ok_or_else(|| self.error(GrantsFileErrorReason::InlineGrants))?;
         let rules = edit(tables, &grants.grants).map_err(|reason| self.error(reason))?;
-        if rules.is_empty() {
-            return Ok(rules);
+        let text = document.to_string();
+        if !rules.is_empty() {
+            Grants::parse(text.as_bytes())
+                .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         }
-        let new_text = document.to_string();
-        Grants::parse(new_text.as_bytes())
-            .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
-        let line: Json = json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules});
-        self.write(&file, new_text.as_bytes(), &line).map_err(write_error)?;
-        Ok(rules)
+        Ok(PlannedChange {
+            lock,
+            text,
+            line: json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules}),
+            rules,
+        })
+    }
+
+    fn write_change(&self, change: &PlannedChange) -> io::Result<()> {
+        self.write(&change.lock, change.text.as_bytes(), &change.line)
     }
 
     /// Replaces the file and records the change in the log. If the log cannot be written, restores the earlier content.
@@ -332,31 +369,6 @@ fn check_directories(
         }
     };
     rules.files.iter().map(identity).collect()
-}
-
-/// Finds the only rule of a plugin whose text is `rule`, or else the only one whose text starts with the words of `rule`.
-fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
-    let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-    if plugin_grants.is_empty() {
-        return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
-    }
-    let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
-    rules.sort();
-    rules.dedup();
-    if let Some(same) = rules.iter().find(|line| *line == rule) {
-        return Ok(same.clone());
-    }
-    let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
-    let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
-    match matching.as_slice() {
-        [one] => Ok((*one).clone()),
-        several => Err(GrantsFileErrorReason::NotOneRule {
-            plugin: plugin.to_owned(),
-            rule: rule.to_owned(),
-            is_ambiguous: !several.is_empty(),
-            rules,
-        }),
-    }
 }
 
 /// Reduces the rules of a table from `before` to `after`. A table without rules is removed.

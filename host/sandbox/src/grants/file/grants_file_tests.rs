@@ -126,6 +126,42 @@ fn a_change_that_fails_is_not_in_the_log() {
     assert!(fs::read_to_string(&log).unwrap().contains("tool b"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_replaced_directory_is_accepted_only_if_its_grant_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("grants.toml");
+    let granted = directory.path().join("granted");
+    fs::create_dir(&granted).unwrap();
+    let file = GrantsFile::new(&path);
+    let read = new_grant(&format!("files = [{{ host = {granted:?}, guest = \"/in\" }}]"));
+    file.grant(&read).unwrap();
+    // The record of another directory at this path.
+    let record = directory.path().join("grants.toml.directories");
+    let earlier = format!("0:0 {}\n", granted.display());
+    fs::write(&record, &earlier).unwrap();
+    // The new content is written to a file of this name first.
+    let obstacle = directory
+        .path()
+        .join(format!(".grants.toml.{}.new", std::process::id()));
+    fs::create_dir(&obstacle).unwrap();
+    file.grant(&read).unwrap_err();
+    assert_eq!(
+        fs::read_to_string(&record).unwrap(),
+        earlier,
+        "the grant was not written"
+    );
+    fs::remove_dir(&obstacle).unwrap();
+    // The file would be invalid with the grant.
+    let mut invalid = read.clone();
+    invalid.plugin = "not a name".to_owned();
+    file.grant(&invalid).unwrap_err();
+    assert_eq!(fs::read_to_string(&record).unwrap(), earlier, "the grant is invalid");
+    assert!(file.grant(&read).unwrap(), "the same grant accepts the directory");
+    assert_eq!(fs::read_to_string(&record).unwrap(), "");
+    assert!(!file.grant(&read).unwrap(), "nothing changes any more");
+}
+
 // attack: L9
 #[test]
 fn a_use_is_recorded_once_and_not_in_a_damaged_record() {

@@ -6,6 +6,7 @@ mod format;
 mod grants_file;
 #[cfg(test)]
 mod grants_file_tests;
+mod rule_lookup;
 pub(crate) mod use_record;
 
 pub(crate) use directory_record::DirectoryRecord;

@@ -1,0 +1,29 @@
+//! Lookup of a rule by its text.
+
+use super::error::GrantsFileErrorReason;
+use crate::grants::Grant;
+
+/// Finds the only rule of a plugin whose text is `rule`, or else the only one whose text starts with the words of `rule`.
+pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
+    let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+    if plugin_grants.is_empty() {
+        return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
+    }
+    let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
+    rules.sort();
+    rules.dedup();
+    if let Some(same) = rules.iter().find(|line| *line == rule) {
+        return Ok(same.clone());
+    }
+    let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
+    match matching.as_slice() {
+        [one] => Ok((*one).clone()),
+        several => Err(GrantsFileErrorReason::NotOneRule {
+            plugin: plugin.to_owned(),
+            rule: rule.to_owned(),
+            is_ambiguous: !several.is_empty(),
+            rules,
+        }),
+    }
+}
