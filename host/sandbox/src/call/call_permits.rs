@@ -158,3 +158,50 @@ fn busy() -> Error {
     )
     .with_suggestion("call again when other calls have ended")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    async fn acquire(permits: &CallPermits) -> CallPermit {
+        let acquired = permits.acquire(&ToolContext::new(), &CallLimits::default()).await;
+        acquired.ok().unwrap()
+    }
+
+    fn answering() -> (AfterAnswer, ToolContext) {
+        let after = AfterAnswer::new();
+        (after.clone(), ToolContext::new().with_extension(after))
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_free_after_the_work_behind_the_answer() {
+        let (permits, (after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, async {});
+        assert_eq!(permits.semaphore.available_permits(), 0);
+        after.deliver().await;
+        assert_eq!(permits.semaphore.available_permits(), 1);
+        acquire(&permits).await.release_after(&context, async {});
+        acquire(&permits).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiting_call_does_not_wait_for_the_answer_to_another() {
+        let (permits, (_after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, async {});
+        let held = acquire(&permits).await;
+        let (waiting, ()) = tokio::join!(acquire(&permits), async {
+            tokio::task::yield_now().await;
+            held.release_after(&context, async {});
+        });
+        assert!(waiting.permit.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_free_when_the_call_is_dropped_before_its_answer() {
+        let (permits, (after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, std::future::pending());
+        drop((after, context));
+        assert_eq!(permits.semaphore.available_permits(), 1);
+    }
+}
