@@ -131,7 +131,6 @@ async fn a_spare_instance_fits_only_its_component_under_its_limits() {
     assert!(runtime.spares.take(&one, &limits).is_none(), "it is used once");
 }
 
-// attack: B7
 #[tokio::test]
 async fn spare_instances_occupy_a_small_part_of_the_pool() {
     for (slots, spares) in [(SPARE_SLOTS_DIVISOR - 1, 0), (2 * SPARE_SLOTS_DIVISOR, 2)] {
