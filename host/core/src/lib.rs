@@ -52,7 +52,8 @@ pub use artifact::{
 };
 pub use context::{
     AfterAnswer, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing,
-    CHANNEL, CHAT_ID, LOOP_ID, LateResult, LeftWork, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
+    CHANNEL, CHAT_ID, LOOP_ID, LateResult, LeftWork, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink,
+    ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{

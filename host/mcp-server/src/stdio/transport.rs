@@ -71,7 +71,11 @@ impl UnansweredRequests {
         let id = serde_json::to_string(id).unwrap_or_default();
         let request = self.ids().remove(&id);
         self.answered.notify_one();
-        request.map(|request| request.after_answer)
+        let UnansweredRequest {
+            pending, after_answer, ..
+        } = request?;
+        drop(pending);
+        Some(after_answer)
     }
 
     /// Returns the token that cancels a request; `None` if the request needs no answer any more.

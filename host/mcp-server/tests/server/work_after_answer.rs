@@ -43,11 +43,14 @@ async fn leaving(returns: oneshot::Receiver<()>) -> (McpServer, mpsc::UnboundedR
     let leave = NativeTool::new("leave", "Leaves work.", schema, move |_, context: ToolContext| {
         let (steps, returns) = (steps.clone(), returns.lock().unwrap().take().unwrap());
         async move {
-            let mut left = Work {
+            let left = Work {
                 steps: steps.clone(),
                 is_done: false,
             };
-            let work = Box::pin(async move { left.is_done = true });
+            let work = Box::pin(async move {
+                let mut work = left;
+                work.is_done = true;
+            });
             AfterAnswer::of(&context).unwrap().leave(work).ok().unwrap();
             steps.send(Step::Returned).unwrap();
             tokio::select! {
