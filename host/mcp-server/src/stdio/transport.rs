@@ -134,10 +134,16 @@ where
         let call = async move {
             let answer = answer.await;
             // A cancelled request is not answered.
-            if unanswered.cancel_token(&id).is_some()
-                && let Err(error) = send(&output, &unanswered, answer).await
-            {
+            if unanswered.cancel_token(&id).is_none() {
+                return;
+            }
+            let (sent, work) = send(&output, &unanswered, answer).await;
+            if let Err(error) = sent {
                 tracing::error!(%error, "an answer cannot be sent");
+            }
+            // In a task, because this one should read the next request.
+            if let Some(work) = work {
+                tokio::spawn(async move { work.deliver().await });
             }
         };
         self.direct_calls.run(call).await;
@@ -199,7 +205,13 @@ where
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (output, unanswered) = (self.output.clone(), self.unanswered.clone());
-        async move { send(&output, &unanswered, item).await }
+        async move {
+            let (sent, work) = send(&output, &unanswered, item).await;
+            if let Some(work) = work {
+                work.deliver().await;
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -235,22 +247,19 @@ where
     }
 }
 
-/// Sends a message. After an answer, does the work that the tool of the request left until then.
+/// Sends a message. If it is an answer, also returns the work that the tool of the request left until then.
 async fn send<W: AsyncWrite + Unpin>(
     output: &AsyncMutex<W>,
     unanswered: &UnansweredRequests,
     message: ServerJsonRpcMessage,
-) -> io::Result<()> {
+) -> (io::Result<()>, Option<AfterAnswer>) {
     let answered = match &message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
         ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
         _ => None,
     };
     let sent = write(output, &message).await;
-    if let Some(after_answer) = answered.and_then(|id| unanswered.remove(id)) {
-        after_answer.deliver().await;
-    }
-    sent
+    (sent, answered.and_then(|id| unanswered.remove(id)))
 }
 
 /// Writes a message as one line.
