@@ -32,20 +32,20 @@ pub(super) struct PendingCall {
 /// The progress of a call.
 pub(super) enum CallState {
     /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an earlier
-    /// call may lock or change the tool. Contains the current definition of the tool, if it exists.
+    /// call may lock or change the tool. Contains the definition that the tool had when the model called it, if it existed.
     Unresolved(Option<Arc<ToolDefinition>>),
-    /// The call can start when no other call of its serial group runs.
+    /// The call can start, unless an earlier call must end first.
     Waiting(NamedTool),
     Running(NamedTool),
     Finished(NamedTool, FinishedCall),
-    /// The call does not run.
+    /// The call does not run, because it exceeds a limit, its tool or its arguments are invalid, or the run stops.
     Refused(Error),
-    /// Its tool is locked. The model receives guidance on how to unlock it.
+    /// The call does not run, because its tool is locked. The model receives guidance on how to unlock it.
     Guided(ToolName, String),
 }
 
 impl CallState {
-    /// Returns the state of a call whose tool may run: refused if the arguments are invalid, otherwise waiting.
+    /// Returns the state of a call whose tool may run: waiting, or refused if the arguments are invalid.
     pub(super) fn of_tool(tool: NamedTool, prepared: &PreparedCall) -> Self {
         match &prepared.arguments {
             Ok(_) => Self::Waiting(tool),
@@ -61,7 +61,7 @@ impl CallState {
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
-    /// The arguments with which the call ran, if they differ from those of the model.
+    /// The arguments with which the call ran, if a person edited those of the model.
     pub(super) edited: Option<Arguments>,
 }
 
@@ -75,8 +75,8 @@ impl FinishedCall {
     }
 
     /// Returns the end of a call that was not permitted.
-    pub(super) fn refused(error: Error) -> Self {
-        Self::new(CallOutcome::Refused(error), Duration::ZERO)
+    pub(super) fn not_permitted(error: Error) -> Self {
+        Self::new(CallOutcome::NotPermitted(error), Duration::ZERO)
     }
 }
 
@@ -86,8 +86,8 @@ pub(super) enum CallOutcome {
     Panicked,
     /// The call did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
-    /// The call was not permitted, and did not run.
-    Refused(Error),
+    /// The guard did not permit the call, so that it did not run.
+    NotPermitted(Error),
 }
 
 impl CallOutcome {
@@ -101,7 +101,7 @@ impl CallOutcome {
                     Error::from(with_expectation(ToolError::Model(report), &tool.definition, &tool.name))
                 }
             },
-            Self::Refused(error) => error.clone(),
+            Self::NotPermitted(error) => error.clone(),
             Self::Panicked => panicked_call(),
             Self::Abandoned => interrupted_call(),
         };
@@ -163,7 +163,7 @@ impl CallQueue {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. After a halt, refuses them instead.
+    /// Starts every call that does not have to wait for another. If no further call may start, refuses all waiting calls.
     ///
     /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group also
     /// waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
@@ -223,12 +223,13 @@ impl CallQueue {
         }
     }
 
-    /// Starts no further calls. Running calls have [`STOP_GRACE`] to end.
+    /// Lets no further call start, and gives the running calls [`STOP_GRACE`] to end.
     pub(super) fn stop(&mut self) {
         self.halt(ErrorKind::Cancelled, "the run was stopped");
         self.grace_end = Some(Instant::now() + STOP_GRACE);
     }
 
+    /// Lets no further call start.
     fn halt(&mut self, kind: ErrorKind, reason: &str) {
         self.halt_error.get_or_insert_with(|| not_run(kind, reason));
     }

@@ -68,6 +68,7 @@ struct Compaction {
     is_after_refusal: bool,
 }
 
+/// Replaces the older messages by a summary. Returns `false` if a summary would not shorten the history enough.
 async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool, RunFailure> {
     let Compaction {
         tokens,

@@ -19,11 +19,11 @@ use toolwit_core::{
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// Calls the tools that existed when the outer call began, and those that the strategies can restore. A plugin may
-/// thus call a registry tool that its grant names, even if the model has not found the tool.
+/// The [`ToolCaller`] that one tool receives. It calls the tools that existed when the outer call began, and those that the
+/// strategies can restore. So a plugin can call a registry tool that its grant names, even if the model has not found the tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
-    /// The calling tool.
+    /// The id of the calling tool.
     caller: ToolId,
 }
 
@@ -34,6 +34,7 @@ struct NestedScope {
     tools: Arc<ToolSet>,
     /// The tools that a strategy gates.
     gated: HashSet<ToolId>,
+    /// The calls that had ended when the outer call began.
     calls_before: Arc<CallLog>,
     lineage: Arc<Lineage>,
     turn: u32,
@@ -48,7 +49,7 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Lets a tool call all callable tools except those that a strategy gates: strategies observe only the calls of the
+    /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls of the
     /// model, so only the model may call gated tools.
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
@@ -77,7 +78,7 @@ impl NestedCaller {
 
 impl NestedScope {
     /// Returns the tool of an id; `None` if it does not exist or a strategy gates it.
-    fn callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
+    fn find_callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         let id = ToolId::from_text(id);
         match self.tools.by_id(&id) {
             Some(named) => (!self.gated.contains(&id)).then(|| named.tool.clone()),
@@ -148,7 +149,7 @@ impl ToolCaller for NestedCaller {
             CallChain::enter(context, &self.caller, &*self.scope.call)
         };
         let context = context.for_new_call();
-        let tool = self.scope.callable(id, &context);
+        let tool = self.scope.find_callable(id, &context);
         let arguments = match &tool {
             Some(tool) if self.scope.guard.is_some() => {
                 let call = StartingCall::new(&*call_id, &**tool, arguments, &context);
@@ -174,7 +175,7 @@ impl ToolCaller for NestedCaller {
     }
 
     async fn effect_of(&self, id: &str, context: &ToolContext) -> Option<Effect> {
-        let tool = self.scope.callable(id, context)?;
+        let tool = self.scope.find_callable(id, context)?;
         Some(context.access(&*tool, &Arguments::new()).await.effect)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct RunState<'c> {
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
-    /// The schema of the answer, which takes precedence over that of the options.
+    /// The JSON Schema of the answer, which takes precedence over that of the options.
     pub(super) answer_schema: Option<Value>,
     /// Whether tools may deliver results after their call was answered.
     pub(super) receives_late_results: bool,
@@ -40,7 +40,7 @@ pub(super) struct DetachedRun {
 }
 
 impl<'c> RunState<'c> {
-    /// Opens an account and a deadline for a run with the given context.
+    /// Begins a run: opens its account, starts its clock, and adds both to the context of its tools.
     pub(super) fn new(conversation: &'c mut ConversationState, context: &ToolContext) -> Self {
         let limits = &conversation.limits;
         let process = conversation.process.clone();
@@ -100,10 +100,10 @@ impl<'c> RunState<'c> {
         self.conversation.observers.emit(event);
     }
 
-    /// Emits, counts and logs events about the tools and denied accesses.
+    /// Emits, records and logs events about the tools and denied accesses.
     pub(super) fn emit_all(&mut self, events: &[Event]) {
         for event in events {
-            self.tally.count(event);
+            self.tally.record(event);
             match event {
                 Event::ToolsInjected { trigger, names, .. } => {
                     tracing::info!(count = names.len(), %trigger, names = joined(names), "tools injected");

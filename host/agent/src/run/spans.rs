@@ -1,4 +1,5 @@
-//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI.
+//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and with
+//! attributes of this crate that begin with `toolwit.`.
 //!
 //! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
 
@@ -12,7 +13,7 @@ use crate::process::AgentName;
 use crate::state::ConversationState;
 use toolwit_core::{Arguments, NamedTool, ToolResult};
 
-/// The target of events with content.
+/// The target of events with the content of messages and calls.
 pub(super) const CONTENT: &str = "toolwit::content";
 
 /// Opens the span of a run. The span of an agent's run has the name of the agent.
@@ -164,7 +165,7 @@ pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
             }
             Err(error) => Some(error.report().kind.to_string()),
         },
-        CallOutcome::Refused(error) => Some(error.kind.to_string()),
+        CallOutcome::NotPermitted(error) => Some(error.kind.to_string()),
         CallOutcome::Panicked => Some("panic".to_owned()),
         CallOutcome::Abandoned => Some("cancelled".to_owned()),
     };

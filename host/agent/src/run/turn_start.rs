@@ -7,8 +7,8 @@ use crate::model::DeclaredTool;
 use crate::state::ConversationState;
 use toolwit_core::{Error, ToolContext, ToolName};
 
-/// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
-/// have returned them, nothing changes.
+/// Applies the changes that the strategies request at the beginning of a turn. If the run is stopped before they have returned
+/// them, nothing changes.
 pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     let turn = TurnContext::at(run.view());
     let injection = tokio::select! {
@@ -19,6 +19,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     if injection.is_none() {
         return;
     }
+    // The events name a trigger. The changes of a turn count as the result of a search.
     let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
         return;
     };

@@ -50,7 +50,7 @@ impl Toolbox {
         events.extend(self.restore(&listed));
         recent.extend(listed);
         for discovery in &injection.discovered {
-            self.inherit(&guards, &discovery.tools);
+            self.attach_guards(&guards, &discovery.tools);
             self.entities.record(discovery);
             self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
@@ -78,7 +78,7 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, present or removed, which also apply to the methods of the entities that it returns.
+    /// Returns the guards of a tool, also of a removed one. They also apply to the methods of the entities that the tool returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
         match self.callable.look_up(tool.as_str()) {
             ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
@@ -87,8 +87,8 @@ impl Toolbox {
         }
     }
 
-    /// Applies guards to methods of entities, now and whenever they are added again.
-    pub(crate) fn inherit(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
+    /// Applies guards to methods of entities, now and whenever these methods are added again.
+    pub(crate) fn attach_guards(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
         for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
             guards.iter().for_each(|guard| callable.attach(method, guard));
@@ -103,7 +103,7 @@ impl Toolbox {
         };
         for method in &discovery.tools {
             let guards = addition.missing_guards(method, &self.entities, &self.callable);
-            self.inherit(&guards, &[shared_method_id(method)]);
+            self.attach_guards(&guards, &[shared_method_id(method)]);
         }
     }
 
@@ -129,7 +129,7 @@ impl Toolbox {
         additions
     }
 
-    /// Declares new tools.
+    /// Declares new tools, and returns the event for them.
     fn declare_new(&mut self, names: &[ToolName], trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -165,7 +165,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the new definitions of tools from the next request on. With a gateway, the result describes them instead.
+    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway, the result
+    /// describes them instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -201,7 +202,7 @@ impl Toolbox {
         }
     }
 
-    /// Returns the size of a new tool in the prompt.
+    /// Returns the size of a new tool in the prompt, in bytes.
     fn prompt_bytes(&self, name: &ToolName) -> u64 {
         let bytes = self.named(name).map_or(0, |tool| {
             if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
