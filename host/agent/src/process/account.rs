@@ -13,8 +13,9 @@ use crate::model::{Cost, TokenUsage};
 use crate::outcome::RunFailure;
 use toolwit_core::WallClock;
 
-/// The usage of a run or a process, and its budget. Every charge is charged to the parent account too: the account of a run
-/// belongs to its process, and the account of a nested process to the run that called it.
+/// The usage of a run or a process, and its budget. Every charge is charged to the parent account too. The parent of a run's
+/// account is the account of its process, and the parent of a nested process's account is the account of the run that called
+/// it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     opened: Instant,
@@ -27,7 +28,7 @@ pub(crate) struct Account {
 struct AccountState {
     budget: Budget,
     used: AccountUsage,
-    /// The limit of an outer account that refused calls of this account.
+    /// The limit on calls of a parent account that has refused calls of this account.
     refused_by: Option<u32>,
     /// The agent that failed last in this run.
     failed_agent: Option<FailedAgent>,
@@ -46,7 +47,7 @@ pub(crate) struct AccountUsage {
 pub(crate) struct CallAllowance {
     /// The number of requested calls that may run.
     pub(crate) allowed: u32,
-    /// The limit that refused the other calls, if any were refused.
+    /// The limit on calls that refused the others, if any were refused.
     pub(crate) refused_by: Option<u32>,
 }
 
@@ -63,7 +64,7 @@ impl AccountUsage {
 }
 
 impl Account {
-    /// Opens an account without usage, and starts its clock.
+    /// Opens an account without usage, and starts the clock of its time budget.
     pub(crate) fn open(budget: Budget, parent: Option<Arc<Account>>) -> Self {
         let state = AccountState {
             budget,
@@ -98,7 +99,7 @@ impl Account {
         self.lock().used.clone()
     }
 
-    /// Records an inference.
+    /// Records the use of a model, such as an inference.
     pub(crate) fn charge(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
         let used = &mut self.lock().used;
         used.tokens += tokens;
@@ -112,7 +113,7 @@ impl Account {
 
     /// Charges the requested calls, up to the number that this account and its parents have left.
     ///
-    /// If a parent refuses calls, this account is exhausted: the budget of the parent stops every agent up to its owner.
+    /// If a parent refuses calls, this account is exhausted too: the budget of the parent stops every agent inside its process.
     /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
     pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
@@ -184,7 +185,7 @@ impl Account {
         self.lock().failed_agent = Some(agent);
     }
 
-    /// Returns the agent whose failure is the cause of a failure of this run.
+    /// Returns the name of the agent whose failure caused a failure of this run, or `None` if no agent did.
     pub(crate) fn failed_agent(&self, failure: &RunFailure) -> Option<String> {
         let state = self.lock();
         let agent = state.failed_agent.as_ref();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The events that are not compared: those without an effect on the run, and decisions of persons, which a replay repeats
-/// itself.
+/// The types of events that are not compared: those without an effect on the run, and questions and decisions of persons, which
+/// a replay answers itself.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -16,7 +16,7 @@ const IGNORED_EVENTS: [&str; 6] = [
     "tools_many",
 ];
 
-/// The fields that are not compared, because they differ between equal runs.
+/// The names of the fields that are not compared, because they differ between equal runs.
 const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
@@ -31,15 +31,17 @@ pub struct Difference {
     pub event: String,
     /// The id of its call, if it belongs to one.
     pub call: Option<String>,
-    /// The fields that differ, as recorded; `None` if the trace does not have the event.
+    /// The fields that differ, as recorded, one per line; `None` if the trace does not have the event.
     pub recorded: Option<String>,
-    /// The fields that differ, as replayed; `None` if the replay does not have the event.
+    /// The fields that differ, as replayed, one per line; `None` if the replay does not have the event.
     pub replayed: Option<String>,
 }
 
 /// Compares the events of two runs, as JSON. `answered` contains the ids of the calls whose result comes from the trace.
 ///
-/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order.
+/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order. A type of
+/// event that the recorded run does not have at all is not compared. Of the requests to the model that differ, only the first
+/// is returned.
 #[must_use]
 pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
     let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
@@ -52,7 +54,7 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
             None => Some(new_difference(one, Some(fields_text(&one.fields)), None)),
         })
         .collect();
-    // A trace of another version may lack a type of event. Its events are then not differences.
+    // A trace of an earlier release may lack a type of event. Such events are not differences.
     let only_replayed = actual
         .iter()
         .filter(|(key, one)| !expected.contains_key(*key) && recorded_types.contains(one.event.as_str()));
@@ -77,14 +79,14 @@ struct ComparedEvent {
 }
 
 /// The type of an event, the id of its call, and the number of the event among those with the same type and call.
-type Key = (String, String, usize);
+type EventKey = (String, String, usize);
 
 fn event_type(value: &Value) -> &str {
     value.get("event").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the events to compare, by their keys. Events of agents are not among them.
-fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, ComparedEvent> {
+fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<EventKey, ComparedEvent> {
     let mut counts: HashMap<(String, String), usize> = HashMap::new();
     let mut compared = BTreeMap::new();
     for value in events
@@ -97,7 +99,7 @@ fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, 
         };
         let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
         let is_answered = call.as_ref().is_some_and(|call| answered.contains(call));
-        // A result from the trace has no denied accesses and no kind of error.
+        // The events of a call that the trace answers lack its denied accesses and the kind of its error.
         if is_answered && matches!(event, "tool_returned" | "access_denied") {
             continue;
         }
@@ -151,8 +153,8 @@ fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
         let fields = fields.iter().filter(|(name, _)| is_different(name));
         fields_text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
-    let is_any = names.into_iter().any(|name| is_different(name));
-    is_any.then(|| {
+    let has_difference = names.into_iter().any(|name| is_different(name));
+    has_difference.then(|| {
         new_difference(
             one,
             Some(differing_text(&one.fields)),

@@ -12,6 +12,7 @@ use toolwit_core::Origin;
 /// The replayed events, with the time and the ids of the trace instead of their own and without durations, so that two replays
 /// have the same events.
 pub(super) struct ReplayLog {
+    /// The time of the first event of the trace, in milliseconds since 1970 UTC, which all replayed events have.
     at_ms: u64,
     /// The id of the recorded process.
     process: String,

@@ -78,7 +78,8 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, also of a removed one. They also apply to the methods of the entities that the tool returns.
+    /// Returns the guards of a tool, also of a removed one. They also apply to the methods of the entities that the tool
+    /// returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
         match self.callable.look_up(tool.as_str()) {
             ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
@@ -165,8 +166,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway, the result
-    /// describes them instead.
+    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway, the
+    /// result describes them instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;

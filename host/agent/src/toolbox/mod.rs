@@ -38,8 +38,8 @@ pub(crate) struct Toolbox {
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
-    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted only after
-    /// injected tools that were not just used.
+    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted only
+    /// after injected tools that were not just used.
     fixed: HashSet<ToolName>,
     /// Tools that can be called and are not declared.
     hidden: HashSet<ToolName>,
@@ -201,8 +201,8 @@ impl Toolbox {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes the tools with this identity, so that nothing adds them again until one is [admitted](Self::admit_tool). They stay
-    /// declared until the end of the turn. Returns the names of the removed tools.
+    /// Removes the tools with this identity, so that nothing adds them again until such a tool is [admitted](Self::admit_tool).
+    /// They stay declared until the end of the turn. Returns the names of the removed tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);
         for name in &names {
@@ -220,8 +220,8 @@ impl Toolbox {
         Some(name)
     }
 
-    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the names of the tools that are declared,
-    /// or described behind a gateway.
+    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the names of the tools that are
+    /// declared, or described behind a gateway.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
         names.extend(std::mem::take(&mut self.described));
@@ -244,8 +244,8 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
-    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before the first
-    /// inference of a turn.
+    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before the
+    /// first inference of a turn.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
         self.declared.retain(|tool| match callable.look_up(tool.name.as_str()) {
@@ -272,8 +272,8 @@ impl Toolbox {
         }
     }
 
-    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an injected tool
-    /// counts as described instead. Returns whether the tool is new among the declared or the described tools.
+    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an injected
+    /// tool counts as described instead. Returns whether the tool is new among the declared or the described tools.
     fn declare(&mut self, name: &ToolName) -> bool {
         let Some(tool) = self.named(name) else {
             return false;
