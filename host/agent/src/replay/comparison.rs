@@ -99,7 +99,7 @@ fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Event
         };
         let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
         let is_answered = call.as_ref().is_some_and(|call| answered.contains(call));
-        // The events of a call that the trace answers lack its denied accesses and the kind of its error.
+        // In a replay, the events of a call that the trace answers lack its denied accesses and the kind of its error.
         if is_answered && matches!(event, "tool_returned" | "access_denied") {
             continue;
         }

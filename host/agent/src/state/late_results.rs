@@ -93,8 +93,7 @@ impl LateResults {
         true
     }
 
-    /// Returns the oldest late result that has arrived, with its call, or `None` if none has arrived. The call is no longer
-    /// open.
+    /// Removes and returns the oldest late result that has arrived, with its call. Returns `None` if no result has arrived.
     pub(crate) fn next(&mut self) -> Option<(BackgroundCall, ToolResult)> {
         loop {
             let late = self.arrived.pop_front().or_else(|| self.background.try_next())?;

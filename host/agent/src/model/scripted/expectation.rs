@@ -123,7 +123,7 @@ impl Expectation {
     }
 }
 
-/// Adds a message for each result that does not match, or one message if their number differs.
+/// Adds a message for each condition that a result does not meet, or one message if the number of results differs.
 fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failures: &mut Vec<String>) {
     if expected.len() != results.len() {
         let tools: Vec<&str> = results.iter().map(|result| result.tool).collect();
@@ -143,7 +143,7 @@ fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failure
     }
 }
 
-/// Returns the reason why a list of tool names is invalid, or `None` if it is valid.
+/// Returns the reason why a list of tool names is invalid, or `None` if it is valid. `key` is its key in a scenario.
 fn names_flaw(key: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return Some(format!("`{key}` is empty, so it can never fail"));

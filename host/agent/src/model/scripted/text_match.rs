@@ -93,7 +93,8 @@ impl TextMatch {
         pointer.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
-    /// Returns the reason why the match is not valid for a prompt, or `None` if it is.
+    /// Returns the reason why the match can never fail or never hold for a prompt, or has conditions on a result. Returns
+    /// `None` if it is valid.
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {
             (None, None) => self.flaw(),
