@@ -55,10 +55,10 @@ pub enum ModelError {
         /// The turn, and how the request differs from the expected one, or the other problem.
         message: String,
     },
-    /// The model of a replay received a request, after this or an earlier request or call differed from its trace.
+    /// The replay cannot continue, because a request or a call differs from the trace, or the trace has no further response.
     #[error("{message}")]
     Diverged {
-        /// The number of the event that differs with the difference, or that the trace has no further response.
+        /// The event and the lines that differ, or the number of responses in the trace.
         message: String,
     },
     /// The caller cancelled the request.

@@ -153,7 +153,7 @@ impl Recording {
         };
         let mut open_requests = Vec::new();
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
-            recording.index(entry, &mut open_requests);
+            recording.index_event(entry, &mut open_requests);
         }
         recording.entries = entries;
         recording
@@ -161,7 +161,7 @@ impl Recording {
 
     /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer: at most the last
     /// request, and before it one that the provider refused.
-    fn index(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
+    fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
                 open_requests.push(RequestDigest {

@@ -55,7 +55,7 @@ pub(super) fn record_call(
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
     let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
-    let call = call.call;
+    let call = call.history_call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
         name: name.clone(),
@@ -145,13 +145,13 @@ impl ArrivedResult {
         let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();
         run.emit(&new_event(content, artifacts));
         if !result.denied.is_empty() {
-            run.emit_all(&[Event::AccessDenied {
+            run.emit_and_record(&[Event::AccessDenied {
                 id: id.clone(),
                 denied: result.denied.clone(),
             }]);
         }
         show_user(run, &result);
-        run.emit_all(&changes);
+        run.emit_and_record(&changes);
         if let Some(truncated) = truncated {
             announce_truncation(run, id, &name, truncated, full);
         }
@@ -212,7 +212,7 @@ fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, trun
     });
     let reader = run.conversation.read_result_if_missing();
     let events = run.conversation.toolbox.apply(reader, name);
-    run.emit_all(&events);
+    run.emit_and_record(&events);
 }
 
 /// The result of a call for the model, and the kind of its error if the call failed.

@@ -80,7 +80,7 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
     };
     let request = summary_request(run, &plan, tokens_max);
     let options = summary_options(&run.conversation.options, tokens_max);
-    announce(run, &request).await?;
+    announce_summary_request(run, &request).await?;
     let started = Instant::now();
     let response = summarize(run, &request, &options).await?;
     let summary = match response.text().trim() {
@@ -134,7 +134,7 @@ fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
 }
 
 /// Records the request in the journal, before it is sent.
-async fn announce(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunFailure> {
+async fn announce_summary_request(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunFailure> {
     let Some(journal) = &run.conversation.journal else {
         return Ok(());
     };
@@ -147,7 +147,7 @@ async fn announce(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunF
     committed.map_err(|error| RunFailure::Tool(Error::from(error)))
 }
 
-/// Asks the model for the summary. The user does not see it as it arrives, because it is not an answer.
+/// Requests the summary from the model. It is not streamed to the user, because it is not an answer.
 async fn summarize(
     run: &RunState<'_>,
     request: &[Message; 2],

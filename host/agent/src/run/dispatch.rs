@@ -125,13 +125,15 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                         ..
                     },
                 ) => {
-                    record_refusal(self.run, &call.prepared.call, &error);
+                    record_refusal(self.run, &call.prepared.history_call, &error);
                 }
                 CallState::Finished(tool, finished) => {
                     record_call(self.run, call.prepared, tool, finished, &mut self.end_requests);
                 }
-                CallState::Refused(error) => record_refusal(self.run, &call.prepared.call, &error),
-                CallState::Guided(name, guidance) => record_guidance(self.run, &call.prepared.call, name, guidance),
+                CallState::Refused(error) => record_refusal(self.run, &call.prepared.history_call, &error),
+                CallState::Guided(name, guidance) => {
+                    record_guidance(self.run, &call.prepared.history_call, name, guidance)
+                }
                 _ => self.advance(call).await,
             }
         }
@@ -222,14 +224,14 @@ pub(super) fn begin_call(
     tool: NamedTool,
 ) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
-    run.emit_all(&events);
-    if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.call.id) {
+    run.emit_and_record(&events);
+    if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.history_call.id) {
         tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
         return ready(finish_recovered(run, call, &tool, outcome)).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
-    let id = &call.call.id;
+    let id = &call.history_call.id;
     let context = if run.receives_late_results {
         run.conversation.late_results.offer(id, &run.context)
     } else {
@@ -244,7 +246,7 @@ pub(super) fn begin_call(
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
     let start = CallStart {
-        id: call.call.id.clone(),
+        id: call.history_call.id.clone(),
         tool,
         arguments,
         context,

@@ -201,7 +201,7 @@ fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duratio
     let message_tokens = history_tokens(history.messages());
     let requested = response.tool_calls.clone();
     let calls = prepare_calls(response.tool_calls, &response.finish, history);
-    let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
+    let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.history_call.clone()).collect();
     // The event has the calls as the model wrote them only if the history has them in another form.
     let requested = if requested == tool_calls { Vec::new() } else { requested };
     history.append_response(content.clone(), tool_calls.clone(), response.blocks.clone());
@@ -227,8 +227,8 @@ fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duratio
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
         run.emit(&Event::ArgumentsRepaired {
-            id: prepared.call.id.clone(),
-            name: prepared.call.name.clone(),
+            id: prepared.history_call.id.clone(),
+            name: prepared.history_call.name.clone(),
         });
     }
     ModelReply {

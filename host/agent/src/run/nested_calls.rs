@@ -30,7 +30,7 @@ pub(super) struct NestedCaller {
 /// The data that all calls inside one call of the model share.
 struct NestedScope {
     /// The id of the model's call.
-    call: String,
+    outer_call_id: String,
     tools: Arc<ToolSet>,
     /// The tools that a strategy gates.
     gated: HashSet<ToolId>,
@@ -51,13 +51,13 @@ struct NestedScope {
 impl NestedCaller {
     /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls of the
     /// model, so only the model may call gated tools.
-    pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
+    pub(super) fn new(run: &RunState<'_>, outer_call_id: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();
         let gated = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
         let gated = gated.map(|tool| tool.definition.id.clone()).collect();
         let scope = NestedScope {
-            call: call.to_owned(),
+            outer_call_id: outer_call_id.to_owned(),
             tools,
             gated,
             calls_before: toolbox.calls().clone(),
@@ -124,7 +124,7 @@ fn unknown_tool(id: &str) -> ToolError {
 impl ToolCaller for NestedCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let number = self.scope.call_count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let call_id = format!("{}/{number}", self.scope.call);
+        let call_id = format!("{}/{number}", self.scope.outer_call_id);
         let requested = shortened_id(id);
         let inner = || Self {
             scope: self.scope.clone(),
@@ -146,7 +146,7 @@ impl ToolCaller for NestedCaller {
         let context = if CallChain::of(&context).last() == Some(&self.caller) {
             context
         } else {
-            CallChain::enter(context, &self.caller, &*self.scope.call)
+            CallChain::enter(context, &self.caller, &*self.scope.outer_call_id)
         };
         let context = context.for_new_call();
         let tool = self.scope.find_callable(id, &context);
@@ -189,7 +189,7 @@ impl NestedCaller {
         };
         if !denied.is_empty() {
             self.scope.observers.emit(&Event::AccessDenied {
-                id: self.scope.call.clone(),
+                id: self.scope.outer_call_id.clone(),
                 denied: denied.clone(),
             });
         }
@@ -210,7 +210,7 @@ impl NestedCallEvents {
     fn begin(caller: &NestedCaller, number: u32, tool: ToolId) -> Self {
         let scope = caller.scope.clone();
         scope.observers.emit(&Event::NestedCallStarted {
-            id: scope.call.clone(),
+            id: scope.outer_call_id.clone(),
             number,
             caller: caller.caller.clone(),
             tool: tool.clone(),
@@ -228,7 +228,7 @@ impl NestedCallEvents {
 impl Drop for NestedCallEvents {
     fn drop(&mut self) {
         self.scope.observers.emit(&Event::NestedCallFinished {
-            id: self.scope.call.clone(),
+            id: self.scope.outer_call_id.clone(),
             number: self.number,
             tool: self.tool.clone(),
             wall_ms: millis(self.started.elapsed()),

@@ -10,13 +10,13 @@ pub(super) struct ObservedOutput {
     user_output: Option<Arc<dyn OutputSink>>,
     observers: Observers,
     /// The id of the model's call.
-    call: String,
+    call_id: String,
 }
 
 impl ObservedOutput {
     /// Returns the context with an output that emits the progress of a call. In an agent, this output replaces the
     /// output of the outer call, so that progress is emitted once: by the process in which it is made.
-    pub(super) fn observe(context: ToolContext, observers: &Observers, call: &str) -> ToolContext {
+    pub(super) fn observe(context: ToolContext, observers: &Observers, call_id: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();
         let user_output = match (output, outer) {
@@ -28,7 +28,7 @@ impl ObservedOutput {
         let observed = Arc::new(Self {
             user_output,
             observers: observers.clone(),
-            call: call.to_owned(),
+            call_id: call_id.to_owned(),
         });
         context.with_output(observed.clone()).with_extension(observed)
     }
@@ -37,7 +37,7 @@ impl ObservedOutput {
 impl OutputSink for ObservedOutput {
     fn progress(&self, text: &str) {
         self.observers.emit(&Event::Progress {
-            id: self.call.clone(),
+            id: self.call_id.clone(),
             text: text.to_owned(),
         });
         if let Some(output) = &self.user_output {

@@ -8,7 +8,7 @@ use toolwit_core::{Arguments, Error, ErrorKind, NamedTool, Phase, ToolCall, Tool
 /// One call of a response, with its parsed arguments.
 pub(super) struct PreparedCall {
     /// The call as stored in the history: with a unique id, a name that providers accept, and arguments that are a JSON object.
-    pub(super) call: ToolCall,
+    pub(super) history_call: ToolCall,
     /// The name of the tool to call, as the model wrote it.
     pub(super) requested_name: String,
     /// The arguments for the tool, or the error if they are invalid or incomplete, so that the call does not run.
@@ -32,7 +32,7 @@ pub(super) fn prepare_calls(calls: Vec<ToolCall>, finish: &FinishReason, history
                 Err(_) => "{}".to_owned(),
             };
             PreparedCall {
-                call: ToolCall {
+                history_call: ToolCall {
                     id: history.claim_id(&call.id),
                     name: name_in_history(&call.name),
                     arguments,

@@ -133,7 +133,7 @@ pub(super) fn prepare_open_calls(open: Vec<OpenCall>, finish: &FinishReason) -> 
             };
             PreparedCall {
                 requested_name: open.call.name.clone(),
-                call: open.call,
+                history_call: open.call,
                 arguments,
                 is_repaired: false,
             }

@@ -96,12 +96,13 @@ impl<'c> RunState<'c> {
         }
     }
 
+    /// Emits an event that the tally of the run does not count.
     pub(super) fn emit(&self, event: &Event) {
         self.conversation.observers.emit(event);
     }
 
     /// Emits, records and logs events about the tools and denied accesses.
-    pub(super) fn emit_all(&mut self, events: &[Event]) {
+    pub(super) fn emit_and_record(&mut self, events: &[Event]) {
         for event in events {
             self.tally.record(event);
             match event {

@@ -75,14 +75,14 @@ impl SingleCall {
         if let CallGate::Locked(guidance) = run.gate(&tool) {
             return SingleCallStart::Locked(guidance);
         }
-        let call = ToolCall {
+        let history_call = ToolCall {
             id,
             name: tool.name.to_string(),
             // Only the history would contain them, which is cleared after the call.
             arguments: String::new(),
         };
         let prepared = PreparedCall {
-            call,
+            history_call,
             requested_name: name.to_owned(),
             arguments: Ok(arguments),
             is_repaired: false,

@@ -243,7 +243,7 @@ impl<'c> ToolLoop<'c> {
             inject_for_turn(&mut self.run).await;
         }
         let limited = self.run.conversation.toolbox.limit_declared();
-        self.run.emit_all(&limited);
+        self.run.emit_and_record(&limited);
     }
 
     /// Repeats inference and calls until the run ends.

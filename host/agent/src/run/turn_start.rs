@@ -31,7 +31,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
         run.conversation.history.append_to_prompt(&descriptions);
         run.emit(&Event::PromptExtended { text: descriptions });
     }
-    run.emit_all(&events);
+    run.emit_and_record(&events);
 }
 
 /// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes.
@@ -51,7 +51,7 @@ pub(crate) async fn begin_silent_turn(
     inject_for_turn(&mut run).await;
     let toolbox = &mut run.conversation.toolbox;
     let limited = toolbox.limit_declared();
-    run.emit_all(&limited);
+    run.emit_and_record(&limited);
     let current = run.conversation.toolbox.declared();
     let differ =
         |(one, other): (&DeclaredTool, &DeclaredTool)| one.name != other.name || one.definition != other.definition;

@@ -29,8 +29,8 @@ impl History {
         Ok(history)
     }
 
-    /// Continues an earlier history. Unanswered calls of the last response stay unanswered; those of earlier responses are
-    /// answered as cancelled.
+    /// Continues an earlier history. Unanswered calls of the last message with calls stay unanswered if only answers follow it.
+    /// All others are answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).

@@ -32,8 +32,8 @@ impl LateResults {
     }
 
     /// Returns the context of a call, with which its tool can promise a late result.
-    pub(crate) fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        self.background.offer(call, context)
+    pub(crate) fn offer(&self, call_id: &str, context: &ToolContext) -> ToolContext {
+        self.background.offer(call_id, context)
     }
 
     /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background if

@@ -155,7 +155,7 @@ impl Toolbox {
         if names.is_empty() {
             return None;
         }
-        let tools = names.iter().filter_map(|name| self.named(name));
+        let tools = names.iter().filter_map(|name| self.callable_tool(name));
         let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
         for id in &ids {
             self.entities.mark_recovered(id);
@@ -182,19 +182,19 @@ impl Toolbox {
 
     /// Declares the current definition of a tool. With a gateway, the declared definitions do not change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
-        if let Some(tool) = self.named(name).filter(|_| self.delivery != Delivery::Gateway) {
+        if let Some(tool) = self.callable_tool(name).filter(|_| self.delivery != Delivery::Gateway) {
             self.declared.redefine(name, tool.definition);
         }
     }
 
     fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
-        let tools = names.iter().filter_map(|name| self.named(name));
+        let tools = names.iter().filter_map(|name| self.callable_tool(name));
         tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
     }
 
     /// Records the tool `trigger` as the parent of new tools.
     pub(super) fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
-        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
+        let id_of = |name: &ToolName| self.callable_tool(name).map(|tool| tool.definition.id.clone());
         let Some(parent) = id_of(trigger) else { return };
         let tools: Vec<_> = names.iter().filter_map(id_of).collect();
         let lineage = Arc::make_mut(&mut self.lineage);
@@ -205,7 +205,7 @@ impl Toolbox {
 
     /// Returns the size of a new tool in the prompt, in bytes.
     fn prompt_bytes(&self, name: &ToolName) -> u64 {
-        let bytes = self.named(name).map_or(0, |tool| {
+        let bytes = self.callable_tool(name).map_or(0, |tool| {
             if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
                 return describe(&tool).len();
             }

@@ -82,6 +82,6 @@ impl Toolbox {
     }
 
     fn is_callable(&self, name: &ToolName) -> bool {
-        self.named(name).is_some()
+        self.callable_tool(name).is_some()
     }
 }

@@ -139,7 +139,11 @@ impl Toolbox {
 
     /// Removes tools by name.
     pub(crate) fn remove_named(&mut self, names: &[ToolName]) {
-        for tool in names.iter().filter_map(|name| self.named(name)).collect::<Vec<_>>() {
+        for tool in names
+            .iter()
+            .filter_map(|name| self.callable_tool(name))
+            .collect::<Vec<_>>()
+        {
             self.remove(&tool.definition.id);
         }
     }
@@ -157,7 +161,7 @@ impl Toolbox {
             _ => &[],
         });
         let lines: String = names
-            .filter_map(|name| self.named(name))
+            .filter_map(|name| self.callable_tool(name))
             .map(|tool| gateway::describe(&tool))
             .collect();
         (!lines.is_empty()).then(|| format!("\n\n{}\n{lines}", gateway::HEADING))
@@ -265,7 +269,8 @@ impl Toolbox {
         restored.into_iter().chain(hidden).collect()
     }
 
-    fn named(&self, name: &ToolName) -> Option<NamedTool> {
+    /// Returns the callable tool with this name.
+    fn callable_tool(&self, name: &ToolName) -> Option<NamedTool> {
         match self.callable.look_up(name.as_str()) {
             ToolLookup::Found(tool) => Some(tool),
             _ => None,
@@ -275,7 +280,7 @@ impl Toolbox {
     /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an injected
     /// tool counts as described instead. Returns whether the tool is new among the declared or the described tools.
     fn declare(&mut self, name: &ToolName) -> bool {
-        let Some(tool) = self.named(name) else {
+        let Some(tool) = self.callable_tool(name) else {
             return false;
         };
         if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
