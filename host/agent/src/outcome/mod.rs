@@ -82,7 +82,7 @@ impl RunOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model answered without calling a tool.
+    /// The model answered, and called no further tool.
     Answered,
     /// The result of a tool is the answer.
     ReturnDirect,

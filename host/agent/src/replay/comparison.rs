@@ -45,22 +45,22 @@ pub struct Difference {
 #[must_use]
 pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
     let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
-    let expected = events_by_key(recorded, answered);
-    let actual = events_by_key(replayed, answered);
-    let mut differences: Vec<_> = expected
+    let recorded_events = events_by_key(recorded, answered);
+    let replayed_events = events_by_key(replayed, answered);
+    let mut differences: Vec<_> = recorded_events
         .iter()
-        .filter_map(|(key, one)| match actual.get(key) {
-            Some(other) => compare(one, other),
-            None => Some(new_difference(one, Some(fields_text(&one.fields)), None)),
+        .filter_map(|(key, event)| match replayed_events.get(key) {
+            Some(replayed_event) => compare(event, replayed_event),
+            None => Some(new_difference(event, Some(fields_text(&event.fields)), None)),
         })
         .collect();
     // A trace of an earlier release may lack a type of event. Such events are not differences.
-    let only_replayed = actual
+    let only_replayed = replayed_events
         .iter()
-        .filter(|(key, one)| !expected.contains_key(*key) && recorded_types.contains(one.event.as_str()));
-    differences.extend(only_replayed.map(|(_, one)| Difference {
+        .filter(|(key, event)| !recorded_events.contains_key(*key) && recorded_types.contains(event.event.as_str()));
+    differences.extend(only_replayed.map(|(_, event)| Difference {
         sequence: None,
-        ..new_difference(one, None, Some(fields_text(&one.fields)))
+        ..new_difference(event, None, Some(fields_text(&event.fields)))
     }));
     differences.sort_by_key(|difference| difference.sequence.unwrap_or(u64::MAX));
     // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first is
@@ -73,7 +73,9 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
 /// The compared fields of an event.
 struct ComparedEvent {
     sequence: u64,
+    /// The type of the event.
     event: String,
+    /// The id of its call, if it belongs to one.
     call: Option<String>,
     fields: BTreeMap<String, Value>,
 }
@@ -146,9 +148,9 @@ fn is_ignored_field(name: &str) -> bool {
 }
 
 /// Returns the difference of two events, or `None` if all compared fields are equal.
-fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
-    let names: Vec<_> = one.fields.keys().chain(other.fields.keys()).collect();
-    let is_different = |name: &str| one.fields.get(name) != other.fields.get(name);
+fn compare(recorded: &ComparedEvent, replayed: &ComparedEvent) -> Option<Difference> {
+    let names: Vec<_> = recorded.fields.keys().chain(replayed.fields.keys()).collect();
+    let is_different = |name: &str| recorded.fields.get(name) != replayed.fields.get(name);
     let differing_text = |fields: &BTreeMap<String, Value>| {
         let fields = fields.iter().filter(|(name, _)| is_different(name));
         fields_text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
@@ -156,9 +158,9 @@ fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
     let has_difference = names.into_iter().any(|name| is_different(name));
     has_difference.then(|| {
         new_difference(
-            one,
-            Some(differing_text(&one.fields)),
-            Some(differing_text(&other.fields)),
+            recorded,
+            Some(differing_text(&recorded.fields)),
+            Some(differing_text(&replayed.fields)),
         )
     })
 }

@@ -72,9 +72,9 @@ impl ReplayLog {
     }
 
     fn push(&self, mut event: Event, origin: Origin) {
-        let is_different = self.check.divergence().is_some();
+        let has_diverged = self.check.divergence().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_different && state.compared_count.is_none() {
+        if has_diverged && state.compared_count.is_none() {
             state.compared_count = Some(state.entries.len());
         }
         if let Event::TurnStarted { loop_id, .. } = &mut event {

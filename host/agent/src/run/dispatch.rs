@@ -164,7 +164,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Starts every call that can start, then waits until a call ends or the run must stop.
+    /// Returns the first unanswered call to the queue, and starts every call that can start. Then waits until a call ends or
+    /// the run must stop.
     async fn advance(&mut self, first: PendingCall) {
         let Self { run, queue, .. } = self;
         queue.push_front(first);

@@ -125,12 +125,13 @@ impl ToolCaller for NestedCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let number = self.scope.call_count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let call_id = format!("{}/{number}", self.scope.outer_call_id);
-        let requested = shortened_id(id);
+        let requested_id = shortened_id(id);
         let inner = || Self {
             scope: self.scope.clone(),
-            caller: requested.clone(),
+            caller: requested_id.clone(),
         };
-        // The guard is that of the run, whatever context the caller passes.
+        // The caller can pass another context than the one that it received. Guard and clock are nevertheless those of the run,
+        // and the chain contains the caller.
         let context = match &self.scope.guard {
             Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
@@ -157,8 +158,8 @@ impl ToolCaller for NestedCaller {
             }
             _ => arguments,
         };
-        let mut events = NestedCallEvents::begin(self, number, requested.clone());
-        let context = CallChain::enter(context, &requested, call_id);
+        let mut events = NestedCallEvents::begin(self, number, requested_id.clone());
+        let context = CallChain::enter(context, &requested_id, call_id);
         let returned = match tool {
             Some(tool) => tool.call(arguments, &context).await,
             None => Err(unknown_tool(id)),

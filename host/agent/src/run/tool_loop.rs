@@ -110,12 +110,12 @@ impl<'c> ToolLoop<'c> {
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
         // If the future is dropped before the run continues, the run stays interrupted.
         self.is_closed = true;
-        let resumable = match self.run.conversation.interrupted.clone() {
+        let planned = match self.run.conversation.interrupted.clone() {
             Some(interrupted) => self.plan_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
         };
-        let interrupted = match resumable {
+        let interrupted = match planned {
             Ok(interrupted) => interrupted,
             Err(failure) => {
                 let outcome = self.take_outcome(Ending::new(None, failure.stop()));
@@ -224,7 +224,7 @@ impl<'c> ToolLoop<'c> {
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
         let conversation = &mut *self.run.conversation;
-        // A new message ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
+        // A new turn ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
         conversation.interrupted = None;
         if let Some(prompt) = prompt {
             conversation.history.append(Message::user(prompt));
@@ -302,22 +302,22 @@ impl<'c> ToolLoop<'c> {
             return Err(exhausted);
         }
         let limits = &run.conversation.limits;
-        let max = limits.calls_max;
-        let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-        let calls_left = max.saturating_sub(run.tally.calls_requested);
-        let allowance = run.account.take_calls(requested.min(calls_left));
+        let calls_max = limits.calls_max;
+        let call_count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        let calls_left = calls_max.saturating_sub(run.tally.calls_requested);
+        let allowance = run.account.take_calls(call_count.min(calls_left));
         let quota = CallQuota {
             per_response: limits.calls_per_response_max as usize,
             calls_left: allowance.allowed as usize,
         };
-        run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
+        run.tally.calls_requested = run.tally.calls_requested.saturating_add(call_count);
         let dispatch = Dispatch::new(run, calls, &quota).with_end_requests(end_requests);
         let ending = dispatch.run().await?;
-        if ending.is_some() || requested <= allowance.allowed {
+        if ending.is_some() || call_count <= allowance.allowed {
             return Ok(ending);
         }
         Err(RunFailure::CallLimit {
-            max: allowance.refused_by.unwrap_or(max),
+            max: allowance.refused_by.unwrap_or(calls_max),
         })
     }
 
