@@ -150,7 +150,7 @@ fn canonical_json(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// Returns the id of a call that was answered without being started, if the event records its answer.
+/// Returns the id of the call that the event answers, if the call did not start. Returns `None` for other events.
 pub(super) fn refused_call(event: &Event) -> Option<&str> {
     match event {
         Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),

@@ -1,4 +1,4 @@
-//! Compares the requests and calls of a replay with those of its trace, before they are answered.
+//! The comparison of the requests and calls of a replay with those of its trace, before they are answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use super::recording::{Recording, RequestDigest};
 use crate::event::Event;
 use crate::model::ChatRequest;
 
-/// Finds the first request or call that differs from the trace.
+/// A check that finds the first request or call of a replay that differs from its trace.
 pub(super) struct DivergenceCheck {
     recording: Arc<Recording>,
     /// The number of the event from which on differences are allowed.

@@ -18,7 +18,7 @@ use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError,
 use toolwit_core::{Error, ErrorKind};
 
 /// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
-/// ignores the token is dropped.
+/// ignores its cancellation token is dropped.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// A call of a response that is not answered yet.

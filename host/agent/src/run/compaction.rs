@@ -114,6 +114,8 @@ fn request_tokens(run: &RunState<'_>) -> usize {
     estimated_tokens(conversation.toolbox.definition_bytes()) + history_tokens(conversation.history.messages())
 }
 
+/// Returns the messages of the request for the summary: the instructions, and a transcript of the messages that the plan
+/// replaces.
 fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize) -> [Message; 2] {
     let messages = run.conversation.history.messages();
     // Three quarters of the limit, since a token counts as four bytes.
@@ -124,6 +126,7 @@ fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize)
     ]
 }
 
+/// Returns the options of the request for the summary: without tools, and with a limit on the length of the summary.
 fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
     ChatOptions {
         max_tokens: Some(u32::try_from(tokens_max / 4).unwrap_or(u32::MAX).min(4096)),

@@ -42,6 +42,9 @@ impl ModelReply {
 }
 
 /// Performs an inference. While the provider pauses the response and the limits allow it, further inferences continue it.
+///
+/// # Errors
+/// As [`infer`].
 pub(super) async fn infer_until_complete(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
     let mut pauses = 0;
     loop {

@@ -4,7 +4,7 @@ use crate::event::InjectionCost;
 use crate::journal::estimated_tokens;
 use crate::model::TokenUsage;
 
-/// Compares the requests of a run, to measure what injected tools add to them.
+/// A meter that compares the requests of a run, to measure how much injected tools add to them.
 #[derive(Default)]
 pub(super) struct InjectionMeter {
     /// The estimated size of the tools that were injected since the last request, in tokens.

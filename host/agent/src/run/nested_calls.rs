@@ -31,6 +31,7 @@ pub(super) struct NestedCaller {
 struct NestedScope {
     /// The id of the model's call.
     outer_call_id: String,
+    /// The tools that existed when the outer call began.
     tools: Arc<ToolSet>,
     /// The tools that a strategy gates.
     gated: HashSet<ToolId>,

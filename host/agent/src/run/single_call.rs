@@ -24,7 +24,7 @@ use toolwit_core::{
 pub(crate) enum SingleCallStart {
     /// The call can run.
     Ready(Box<SingleCall>),
-    /// The call does not run.
+    /// The call does not run, because no tool with this name can be called.
     Refused(Error),
     /// The tool is locked. The text describes how to unlock it.
     Locked(String),

@@ -122,6 +122,7 @@ pub(super) fn end_chat(span: &Span, response: &Result<ChatResponse, RunFailure>)
     }
 }
 
+/// Returns the finish reason as providers name it.
 fn finish_reason(finish: &FinishReason) -> &str {
     match finish {
         FinishReason::Stop => "stop",
@@ -174,6 +175,7 @@ pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
     }
 }
 
+/// Emits the result as an event with content, if such events are enabled.
 fn record_result(span: &Span, result: &ToolResult) {
     if enabled!(target: CONTENT, Level::TRACE) {
         span.in_scope(|| trace!(target: CONTENT, { gen_ai.tool.call.result = result.for_llm.as_str() }, "content"));

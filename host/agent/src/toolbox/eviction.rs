@@ -32,8 +32,8 @@ impl Toolbox {
     }
 
     /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then injected
-    /// tools, then the tools of the application and of roles, each with the least recently used first. Callable tools in
-    /// `recent` are hidden only if no others are left, the last declared first. Tools of the host are never hidden.
+    /// tools, then the tools of the application and of roles. In each group, the least recently used tools come first. Callable
+    /// tools in `recent` are hidden only if no others are left, the last declared first. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let recent: HashSet<_> = recent.iter().collect();
