@@ -101,8 +101,11 @@ impl fmt::Debug for ModelChoice {
 #[derive(Clone, Default)]
 pub struct Models {
     by_name: BTreeMap<String, Arc<dyn ChatModel>>,
+    /// The names of the models, by role.
     roles: BTreeMap<String, String>,
+    /// The name of the default model.
     default: Option<String>,
+    /// The rule for [`ModelChoice::Auto`].
     auto: Option<Arc<SelectionRule>>,
 }
 

@@ -29,7 +29,7 @@ struct AccountState {
     budget: Budget,
     used: AccountUsage,
     /// The limit on calls of a parent account that has refused calls of this account.
-    refused_by: Option<u32>,
+    refusing_limit: Option<u32>,
     /// The agent that failed last in this run.
     failed_agent: Option<FailedAgent>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct CallAllowance {
     /// The number of requested calls that may run.
     pub(crate) allowed: u32,
     /// The limit on calls that refused the others, if any were refused.
-    pub(crate) refused_by: Option<u32>,
+    pub(crate) refusing_limit: Option<u32>,
 }
 
 /// An agent that failed inside a run.
@@ -124,12 +124,12 @@ impl Account {
             Some(parent) => parent.take_calls(own),
             None => CallAllowance {
                 allowed: own,
-                refused_by: None,
+                refusing_limit: None,
             },
         };
         state.used.calls = state.used.calls.saturating_add(allowance.allowed);
-        state.refused_by = state.refused_by.or(allowance.refused_by);
-        allowance.refused_by = allowance.refused_by.or(max.filter(|_| own < requested));
+        state.refusing_limit = state.refusing_limit.or(allowance.refusing_limit);
+        allowance.refusing_limit = allowance.refusing_limit.or(max.filter(|_| own < requested));
         allowance
     }
 
@@ -153,7 +153,7 @@ impl Account {
         if let Some(max) = budget.wall_max.filter(|max| self.clock.elapsed() >= *max) {
             return Some(RunFailure::WallClockLimit { max });
         }
-        state.refused_by.map(|max| RunFailure::CallLimit { max })
+        state.refusing_limit.map(|max| RunFailure::CallLimit { max })
     }
 
     /// Returns the remaining budget, limited by the budgets of the parents.

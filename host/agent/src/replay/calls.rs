@@ -45,7 +45,7 @@ pub struct ReplayedCall {
 pub(super) struct CallReplay {
     pub(super) recording: Arc<Recording>,
     /// The number of the event from which on calls run as in a new conversation.
-    pub(super) fork: Option<u64>,
+    fork: Option<u64>,
     /// Whether the fork was passed.
     pub(super) is_live: Arc<AtomicBool>,
     check: Arc<DivergenceCheck>,
@@ -55,10 +55,15 @@ pub(super) struct CallReplay {
 }
 
 impl CallReplay {
-    pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>, check: Arc<DivergenceCheck>) -> Self {
+    pub(super) fn new(
+        recording: Arc<Recording>,
+        fork: Option<u64>,
+        is_live: Arc<AtomicBool>,
+        check: Arc<DivergenceCheck>,
+    ) -> Self {
         Self {
             recording,
-            fork: None,
+            fork,
             is_live,
             check,
             call_lock: tokio::sync::Mutex::default(),

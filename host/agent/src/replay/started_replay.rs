@@ -110,8 +110,8 @@ impl Replay {
         let mut model = RecordedModel::new(recording.clone(), self.fork);
         model.answer = self.answer;
         model.continuation = self.model;
-        let mut calls = CallReplay::new(recording.clone(), model.is_live.clone(), model.check.clone());
-        calls.fork = self.fork;
+        let (is_live, check) = (model.is_live.clone(), model.check.clone());
+        let calls = CallReplay::new(recording.clone(), self.fork, is_live, check);
         StartedReplay {
             log: Arc::new(ReplayLog::new(&recording, model.check.clone())),
             calls: Arc::new(calls),

@@ -42,7 +42,7 @@ impl Ending {
     }
 }
 
-/// Ends the run with a response without calls.
+/// Returns the ending of a run whose last response has no calls.
 ///
 /// # Errors
 /// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty and the provider names an unknown reason.

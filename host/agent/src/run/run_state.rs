@@ -91,6 +91,7 @@ impl<'c> RunState<'c> {
             stop: run.stop,
             account: run.account,
             tally: RunTally::default(),
+            // A single call delivers no late result, and its answer is the result of the tool.
             receives_late_results: false,
             answer_schema: None,
         }

@@ -317,7 +317,7 @@ impl<'c> ToolLoop<'c> {
             return Ok(ending);
         }
         Err(RunFailure::CallLimit {
-            max: allowance.refused_by.unwrap_or(calls_max),
+            max: allowance.refusing_limit.unwrap_or(calls_max),
         })
     }
 

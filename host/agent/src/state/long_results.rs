@@ -186,7 +186,7 @@ fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolEr
         (None, Some(0)) => refused("/line: the first line is 1".to_owned()),
         (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), count_line) {
             (lines, start) if lines == line - 1 && start < full.len() => Ok(start),
-            (lines, _) => refused(format!("/line: the result has {lines} lines")),
+            (lines, _) => refused(format!("/line: the result has only {lines} lines")),
         },
         (offset, None) => match offset.unwrap_or_default() {
             offset if offset >= full.len() => refused(format!("/offset: the result ends at byte {}", full.len())),

@@ -5,9 +5,9 @@ use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or can never hold, is an error of the script: an empty expectation, an empty text
-/// to find, an invalid tool name, a tool that is both expected and excluded. The error occurs when the script is parsed or, for
-/// a script that is built in code, when the turn would be played.
+/// An expectation that can never fail, or can never hold, is an error of the script, such as an empty expectation, an empty
+/// text to find, an invalid tool name, or a tool that is both expected and excluded. The error occurs when the script is parsed
+/// or, for a script that is built in code, when the turn would be played.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
