@@ -40,7 +40,7 @@ pub struct ToolSession {
     groups: SerialGroups,
 }
 
-/// A tool that a session declares.
+/// A tool of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionTool {
@@ -64,8 +64,8 @@ pub struct SessionAnswer {
 }
 
 impl ToolSession {
-    /// Builds a conversation without a model, whatever model it has. Resolves its roles, and applies the changes of the
-    /// strategies at the start of a turn.
+    /// Builds a conversation without a model; a model that the builder has is ignored. Resolves the roles of the conversation,
+    /// and applies the changes of the strategies at the start of a turn.
     ///
     /// # Errors
     /// As [`ConversationBuilder::build`], and if the tools of a role cannot be resolved.

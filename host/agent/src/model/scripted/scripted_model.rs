@@ -13,7 +13,7 @@ use crate::model::{ChatModel, ChatRequest, ChatResponse, DeclaredTool, ModelErro
 use toolwit_core::{Message, ToolCall, ToolName};
 
 /// Number of bytes that count as one token.
-const TOKEN_BYTES: usize = 4;
+const BYTES_PER_TOKEN: usize = 4;
 
 /// A model that plays its turns in order and checks the request against the expectation of each.
 ///
@@ -265,7 +265,7 @@ fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: Ch
 
 /// Returns the estimated number of tokens, rounded up.
 fn tokens(bytes: usize) -> u64 {
-    bytes.div_ceil(TOKEN_BYTES) as u64
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 fn message_bytes(message: &Message) -> usize {

@@ -6,7 +6,8 @@ use super::json_pointer;
 use super::request_view::{ToolResultView, excerpt};
 use toolwit_core::ToolName;
 
-/// Conditions on a text, or on a tool result. All of them must hold.
+/// Conditions on a text, or on a tool result. All of them must hold. [`tool`](Self::tool), [`error`](Self::error) and
+/// [`success`](Self::success) are for results only.
 ///
 /// JSON numbers are compared by value: `12` equals `12.0`, but not `"12"`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,8 +19,9 @@ const SUGGESTION: &str =
 impl ScriptedModel {
     /// Parses a scenario.
     ///
-    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. [`Expectation`](super::Expectation)
-    /// describes the keys of `expect`, and [`ScriptedTurn`] the references in texts.
+    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` are named after
+    /// the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch); `is_error` requires an error or
+    /// a success. [`ScriptedTurn`] describes the references in texts.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
