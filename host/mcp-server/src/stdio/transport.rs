@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -15,6 +17,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use super::line_reader::{Line, LineReader};
 use super::message::{IncomingLine, beginning_error, parse, refusal};
 use crate::pending::{PendingRequest, PendingRequests};
+use toolwit::tool::AfterAnswer;
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -39,22 +42,33 @@ pub(super) struct LineTransport<R, W> {
     has_begun: bool,
 }
 
+/// A request that is not answered yet.
+struct UnansweredRequest {
+    /// Counts the request until it is answered.
+    pending: PendingRequest,
+    after_answer: AfterAnswer,
+}
+
 /// The requests that are not answered yet, by their ids as JSON text.
 #[derive(Default)]
 struct UnansweredRequests {
-    ids: Mutex<HashMap<String, PendingRequest>>,
+    ids: Mutex<HashMap<String, UnansweredRequest>>,
     answered: Notify,
 }
 
 impl UnansweredRequests {
-    fn ids(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
+    fn ids(&self) -> MutexGuard<'_, HashMap<String, UnansweredRequest>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remove(&self, id: &RequestId) {
+    /// Removes a request that needs no answer any more. Returns the work that its tool left until the answer.
+    fn remove(&self, id: &RequestId) -> Option<AfterAnswer> {
         let id = serde_json::to_string(id).unwrap_or_default();
-        self.ids().remove(&id);
+        let request = self.ids().remove(&id);
         self.answered.notify_one();
+        let UnansweredRequest { pending, after_answer } = request?;
+        drop(pending);
+        Some(after_answer)
     }
 
     /// Waits until every request is answered.
@@ -78,7 +92,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
 
     /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
     fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
-        let (message, request_id) = match parse(line) {
+        let (mut message, request_id) = match parse(line) {
             IncomingLine::Message { message, request_id } => (*message, request_id),
             IncomingLine::Refused(answer) => return Err(Some(answer)),
             IncomingLine::Ignored => return Err(None),
@@ -100,14 +114,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             let Some(reserved) = reserved.and_then(|request| self.pending.adjust(request, line)) else {
                 return refused("too many requests are not answered yet; repeat it later");
             };
-            self.unanswered.ids().insert(id, reserved);
+            let request = UnansweredRequest {
+                pending: reserved,
+                after_answer: AfterAnswer::new(),
+            };
+            if let ClientJsonRpcMessage::Request(message) = &mut message {
+                message.request.extensions_mut().insert(request.after_answer.clone());
+            }
+            self.unanswered.ids().insert(id, request);
         }
         if let ClientJsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
         {
             // A cancelled request is not answered.
-            self.unanswered.remove(id);
+            drop(self.unanswered.remove(id));
         }
         Ok(message)
     }
@@ -129,8 +150,8 @@ where
                 _ => None,
             };
             let sent = write(&output, &item).await;
-            if let Some(id) = answered {
-                unanswered.remove(id);
+            if let Some(after_answer) = answered.and_then(|id| unanswered.remove(id)) {
+                after_answer.deliver().await;
             }
             sent
         }
