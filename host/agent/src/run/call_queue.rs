@@ -36,7 +36,7 @@ pub(super) enum CallState {
     Unresolved(Option<Arc<ToolDefinition>>),
     /// The call can start, unless an earlier call must end first.
     Waiting(NamedTool),
-    /// The call runs since the instant.
+    /// The call has been running since this time.
     Running(NamedTool, Instant),
     Finished(NamedTool, FinishedCall),
     /// The call does not run, because it exceeds a limit, its tool or its arguments are invalid, or the run stops.
@@ -61,7 +61,7 @@ impl CallState {
 /// The end of a call that started, or that was not permitted.
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
-    /// How long the tool ran; for an abandoned call, including the decision whether it may run.
+    /// The time for which the tool ran. For an abandoned call, it includes the decision whether the call may run.
     pub(super) wall: Duration,
     /// The arguments with which the call ran, if a person edited those of the model.
     pub(super) edited: Option<Arguments>,
@@ -88,7 +88,7 @@ pub(super) enum CallOutcome {
     Panicked,
     /// The call did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
-    /// The guard did not permit the call, so that it did not run.
+    /// An interceptor or the guard did not permit the call, so that it did not run.
     NotPermitted(Error),
 }
 

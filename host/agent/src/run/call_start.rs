@@ -57,7 +57,7 @@ impl CallStart {
         });
     }
 
-    /// Runs the call if the guard permits it, with the arguments that the guard permitted.
+    /// Runs the call if it is permitted, with the permitted arguments.
     async fn run_if_permitted(mut self) -> FinishedCall {
         self.context = self.context.for_new_call();
         let permitted = match self.permit().await {
