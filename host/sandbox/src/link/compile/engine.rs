@@ -7,8 +7,8 @@ use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::cache::CodeCache;
+use super::compile_permits::CompilePermits;
 use super::compiler::Compiler;
-use super::workers::CompileWorkers;
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::imports::WasiVersions;
 use crate::inspect::inspection::Inspection;
@@ -26,23 +26,26 @@ const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 /// cleared after each call.
 const RESIDENT_BYTES: usize = 64 << 10;
 
-/// One engine with its linker.
+/// A wasmtime engine and the linker of its components.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<HostState>,
 }
 
-/// The engines of a runtime, each created when it is first needed.
+/// The engines of a runtime, each created when it is first needed, and the settings and services for compiling with them.
 pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
     pub(super) compiler: Compiler,
-    pub(crate) compile_workers: CompileWorkers,
+    pub(crate) compile_permits: CompilePermits,
+    /// The versions of WASI that components can import.
     pub(crate) wasi: WasiVersions,
     /// Held while an engine is created, so that threads that need one at the same time do not create several.
     creating: Mutex<()>,
+    /// The engine without support for asynchronous component functions and streams.
     plain: OnceLock<Arc<Engine>>,
+    /// The engine with this support.
     concurrent: OnceLock<Arc<Engine>>,
 }
 
@@ -59,7 +62,7 @@ impl Engines {
             ticker: Ticker::start()?,
             code_cache,
             compiler,
-            compile_workers: CompileWorkers::default(),
+            compile_permits: CompilePermits::default(),
             creating: Mutex::new(()),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
@@ -111,7 +114,7 @@ impl Engine {
                         (Profile::Concurrent, WasiVersions::Wasi2And3) => wasi3::linker(&engine),
                         _ => wasi::linker(&engine),
                     };
-                    let linker = linker.map_err(|error| internal("the host interfaces do not link", error))?;
+                    let linker = linker.map_err(|error| internal("the host interfaces could not be linked", error))?;
                     return Ok(Self {
                         wasmtime: engine,
                         linker,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DynamicTools {
+pub enum DynamicToolsState {
     /// The component exports no such interface.
     None,
     /// The component has not been queried yet.
@@ -16,7 +16,7 @@ pub enum DynamicTools {
     Discovered,
 }
 
-impl DynamicTools {
+impl DynamicToolsState {
     /// Returns whether the component has no dynamic tools.
     #[must_use]
     pub fn is_none(self) -> bool {
