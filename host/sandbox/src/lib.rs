@@ -8,12 +8,12 @@
 //!
 //! - `values`: maps JSON to component values, and WIT types to JSON Schema.
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
-//! - [`grants`]: decides on the accesses of a plugin.
+//! - [`grants`]: decides which accesses of a plugin are allowed.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
 //! - `contract`: the functions through which components that were built for other hosts list and call their tools.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
-//! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicToolsState`]).
+//! - `dynamic`: discovers the tools that a component lists at run time ([`Plugin::discover_tools`]).
 //! - `plugin`: creates plugins and their tools.
 //! - `interceptor`: plugins that decide about the calls of other tools ([`PluginInterceptor`]).
 

@@ -30,9 +30,9 @@ pub(crate) struct CallPermit {
 }
 
 impl CallPermit {
-    /// Drops the instance of the call behind its result, because the caller need not wait until the memory of the instance is
-    /// cleared. The permit becomes available after that, so that instances never exceed the permits. The instance of a nested
-    /// call, which has no permit of its own, is dropped at once.
+    /// Drops the instance of a call in a background task, so that the caller need not wait until the memory of the instance is
+    /// cleared. The permit becomes available after that, so that there are never more instances than permits. The instance of a
+    /// nested call, which has no permit of its own, is dropped at once.
     pub(crate) fn release_after_drop(self, instance: Instance) {
         if let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) {
             runtime.spawn(async move {
@@ -54,7 +54,8 @@ impl CallPermits {
     /// wait for a second could deadlock.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit becomes available within `wall_max`.
+    /// [`ErrorKind::Cancelled`] if the call is cancelled, and [`ErrorKind::Busy`] if no permit becomes available within
+    /// `wall_max`.
     pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         if context.cancel().is_cancelled() {
             return Err(cancelled_before_start());

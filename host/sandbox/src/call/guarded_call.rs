@@ -31,8 +31,8 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The time at which the call ends, even if it still waits for the compiler or a permit. Without a deadline, only the limits
-    /// of the call apply.
+    /// The time at which the call ends, even if it still waits for the compiler or a permit. Without a deadline, only the
+    /// limits of the call apply.
     pub(crate) deadline: Option<Instant>,
     /// Whether the operator declares the tool as long-running.
     pub(crate) is_long_running: bool,
@@ -41,7 +41,7 @@ pub(crate) struct GuardedCall<'a> {
 /// A call that has its authority, its limits and its permit.
 pub(crate) struct RunningCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
-    pub(crate) linked: &'a LinkedComponent,
+    pub(crate) component: &'a LinkedComponent,
     pub(crate) authority: &'a Authority,
     pub(crate) clock: CallClock<'a>,
 }
@@ -111,7 +111,7 @@ impl<'a> GuardedCall<'a> {
         work.check_authority(authority)?;
         let authorized_at = Instant::now();
         let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
-        let linked = match self.deadline {
+        let component = match self.deadline {
             None => self.plugin.linked_component(self.context).await?,
             Some(deadline) => Box::pin(self.plugin.linked_component_within(self.context, time_until(deadline))).await?,
         };
@@ -127,7 +127,7 @@ impl<'a> GuardedCall<'a> {
         let _ticking = self.plugin.runtime().engines.ticker.run();
         let call = RunningCall {
             plugin: self.plugin,
-            linked: &linked,
+            component: &component,
             authority,
             clock: CallClock::start(&limits, self.context),
         };
@@ -177,7 +177,7 @@ impl RunningCall<'_> {
     /// Creates an instance for this call. Start functions of the guest run under the limits of the call.
     pub(crate) fn fresh_instance(&self, stdio: Stdio) -> impl Future<Output = Result<Instance, Error>> + Send {
         let network = &self.plugin.runtime().network;
-        Instance::new(self.linked, &self.clock, stdio, self.authority, network)
+        Instance::new(self.component, &self.clock, stdio, self.authority, network)
     }
 
     /// Adds log, artifacts and usage to the result, the log to an error, and ends the call of the instance.

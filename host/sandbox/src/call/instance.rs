@@ -31,29 +31,29 @@ pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
-    /// The fuel at the start of the call.
+    /// The fuel of the store at the start of the current call.
     initial_fuel: u64,
     /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
     /// meter.
     fuel_meter: Option<FuelMeter>,
-    /// The status with which the guest exited.
+    /// The status with which the guest exited; `None` if it has not called `exit`.
     exit_status: Option<i32>,
 }
 
 impl Instance {
     /// Creates an instance. Start functions of the guest run under the limits of the call.
     pub(crate) async fn new(
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         clock: &CallClock<'_>,
         stdio: Stdio,
         authority: &Authority,
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
         let limits = clock.limits;
-        let (mut store, stop) = make_store(linked, clock, stdio, authority, network)?;
+        let (mut store, stop) = make_store(component, clock, stdio, authority, network)?;
         let fuel_meter = FuelMeter::of(clock.context);
         let outcome = {
-            let instantiation = pin!(linked.instantiate(&mut store));
+            let instantiation = pin!(component.instantiate(&mut store));
             run_guest(&stop, &clock.deadline(), clock.cancel(), instantiation).await
         };
         let failure = match outcome {
@@ -96,25 +96,25 @@ impl Instance {
         self.store.set_epoch_deadline(1);
         self.store
             .set_fuel(limits.fuel_max)
-            .map_err(|error| no_fuel(&error, Phase::Execute))
+            .map_err(|error| fuel_not_set(&error, Phase::Execute))
     }
 
-    /// Calls an export. Returns `None` for a function without a result.
+    /// Calls the function with an index in the shape. Returns `None` for a function without a result.
     pub(crate) async fn call(
         &mut self,
-        linked: &LinkedComponent,
-        function: usize,
+        component: &LinkedComponent,
+        function_index: usize,
         params: &[Val],
         clock: &CallClock<'_>,
     ) -> Result<Option<Val>, Error> {
-        let func: Func = linked.function(function, &self.exports, &mut self.store)?;
+        let func: Func = component.function(function_index, &self.exports, &mut self.store)?;
         let mut results = [Val::Bool(false)];
-        let results = if linked.has_result(function) {
+        let results = if component.has_result(function_index) {
             &mut results[..]
         } else {
             &mut []
         };
-        let outcome = match linked.function_with_streams(function) {
+        let outcome = match component.function_with_streams(function_index) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
                 run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
@@ -140,11 +140,11 @@ impl Instance {
     /// Calls a function of a contract.
     pub(crate) async fn call_contract<F: ContractFunction>(
         &mut self,
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         function: F,
         clock: &CallClock<'_>,
     ) -> Result<F::Returned, Error> {
-        let func = linked.function(function.index(), &self.exports, &mut self.store)?;
+        let func = component.function(function.index(), &self.exports, &mut self.store)?;
         let limits = clock.limits;
         // Content that is not text becomes artifacts, so a stream may have the bytes of both limits.
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
@@ -216,7 +216,7 @@ impl Instance {
         }
     }
 
-    /// Takes the output that the guest has written since the last call of this function, without secrets.
+    /// Takes the output that the guest has written since the output was last taken, with secrets redacted.
     pub(crate) fn take_log(&self, redactor: &Redactor) -> Option<Arc<str>> {
         self.store.data().log.take_text(redactor)
     }
@@ -224,15 +224,15 @@ impl Instance {
 
 /// Creates the store of an instance. A separate function, so that its locals do not enlarge the future of the caller.
 fn make_store(
-    linked: &LinkedComponent,
+    component: &LinkedComponent,
     clock: &CallClock<'_>,
     stdio: Stdio,
     authority: &Authority,
     network: &Arc<Network>,
 ) -> Result<(Store<HostState>, StopFlag), Error> {
     let setup = HostSetup {
-        engine: linked.engine(),
-        uses_conversation: linked.uses_conversation(),
+        engine: component.engine(),
+        uses_conversation: component.uses_conversation(),
         limits: clock.limits,
         authority,
         network,
@@ -241,13 +241,13 @@ fn make_store(
     state.begin_call(authority, clock);
     let stop = state.meter.stop.clone();
     let store = state
-        .into_store(linked.engine(), clock.limits)
-        .map_err(|error| no_fuel(&error, Phase::Instantiate))?;
+        .into_store(component.engine(), clock.limits)
+        .map_err(|error| fuel_not_set(&error, Phase::Instantiate))?;
     Ok((store, stop))
 }
 
-fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {
-    Error::new(ErrorKind::Internal, phase, "the store has no fuel").with_source(format!("{error:#}"))
+fn fuel_not_set(error: &wasmtime::Error, phase: Phase) -> Error {
+    Error::new(ErrorKind::Internal, phase, "the fuel of the store could not be set").with_source(format!("{error:#}"))
 }
 
 /// Adds the used fuel to the meter, even if the call did not end normally.

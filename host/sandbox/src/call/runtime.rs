@@ -58,12 +58,13 @@ pub struct RuntimeOptions {
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
-/// The runtime of plugins: engines, limits, grants and sessions. One runtime is enough for a process.
+/// The state that all plugins of a process share: engines, limits, grants, the network and the limits on session instances.
+/// One runtime is enough for a process.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
-    pub(crate) sessions: SessionLimits,
+    pub(crate) session_limits: SessionLimits,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
@@ -75,8 +76,9 @@ impl Runtime {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants
-    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used. A granted
-    /// rule that cannot be enforced is not an error: it allows nothing.
+    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used;
+    /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) if a thread cannot be started. A granted rule that cannot be
+    /// enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
@@ -95,7 +97,7 @@ impl Runtime {
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
-        let sessions = SessionLimits::new(&options.engine_limits);
+        let session_limits = SessionLimits::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
                 options.engine_limits,
@@ -105,7 +107,7 @@ impl Runtime {
             )?),
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
-            sessions,
+            session_limits,
             authorities: Arc::new(authorities),
             network: Arc::new(network),
         }))

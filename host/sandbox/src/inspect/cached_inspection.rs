@@ -40,8 +40,8 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded are not
-    /// checked.
+    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded
+    /// are not checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
         wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
@@ -116,8 +116,8 @@ impl Inspection {
     }
 }
 
-/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`] for
-/// text of another version.
+/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`]
+/// for text of another version.
 pub(super) fn cached_dynamic_tools(text: &str) -> DynamicToolsState {
     split(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
 }
