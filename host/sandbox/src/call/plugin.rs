@@ -285,7 +285,7 @@ impl Plugin {
     /// # Errors
     /// Those of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
-        let requested = FuelMeter::request(context);
+        let requested = FuelMeter::requested_limits(context);
         if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }

@@ -24,7 +24,7 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
 use self::guest_path::join_paths;
-use self::quota_stream::{QuotaStream, gap, reserve};
+use self::quota_stream::{QuotaStream, hole_bytes, reserve};
 pub(super) use self::text_file::read_text_file;
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
@@ -53,7 +53,7 @@ struct OpenDescriptor {
 }
 
 impl OpenDescriptor {
-    /// Returns the quota on writes; `None` if the directory is read-only.
+    /// Returns the quota on writes, or `None` for the empty root and for a directory that is granted for reading only.
     fn quota(&self) -> Option<&Arc<DirectoryQuota>> {
         let (directory, mode) = self.granted.as_ref()?;
         (*mode == AccessMode::ReadWrite).then_some(&directory.quota)
@@ -172,21 +172,18 @@ impl FilesView<'_> {
         result
     }
 
-    /// Returns the size of the hole between the end of a file and an offset, in bytes.
-    fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
-        Ok(self.hole_bytes(descriptor, offset)?)
-    }
-
-    fn hole_bytes(&self, descriptor: &Resource<Descriptor>, size: u64) -> std::io::Result<u64> {
+    /// Returns the size of the hole between the end of a file and an offset, in bytes. Returns zero if the descriptor is not a
+    /// file.
+    fn hole_bytes(&self, descriptor: &Resource<Descriptor>, offset: u64) -> std::io::Result<u64> {
         match self.wasi.table.get(descriptor) {
-            Ok(Descriptor::File(file)) => gap(&file.file, size),
+            Ok(Descriptor::File(file)) => hole_bytes(&file.file, offset),
             // wasmtime refuses the operation.
             Ok(Descriptor::Dir(_)) | Err(_) => Ok(0),
         }
     }
 
-    /// Creates a descriptor of the empty root. Its index refers to a resource of another type than the descriptors of files, so
-    /// that an operation without a check fails.
+    /// Creates a descriptor of the empty root. In the resource table, it is a resource of another type than the descriptors of
+    /// files, so that an operation that does not check for it fails.
     fn empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
         let root = self.wasi.table.push(EmptyRoot)?;
         let open = OpenDescriptor {
@@ -206,6 +203,8 @@ impl FilesView<'_> {
         Err(types::ErrorCode::CrossDevice.into())
     }
 
+    /// Returns whether two directories have the same quota, so that files can move between them. Also returns `true` if one of
+    /// them is granted for reading only and has no quota: wasmtime refuses to change it.
     fn has_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
         match (self.quota(from), self.quota(to)) {
             (Some(from), Some(to)) => Arc::ptr_eq(&from, &to),
