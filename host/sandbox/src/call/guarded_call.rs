@@ -1,9 +1,9 @@
 //! The common path of all calls into guests.
 //!
-//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code and a permit,
-//! runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from result, log,
-//! artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ only in
-//! their [`GuestWork`].
+//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code, the session
+//! and a permit, runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from
+//! result, log, artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ
+//! only in their [`GuestWork`].
 
 use std::sync::Arc;
 use std::time::Duration;

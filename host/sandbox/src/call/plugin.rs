@@ -122,8 +122,8 @@ impl Plugin {
         self.inspection.tool_count()
     }
 
-    /// Compiles the component and waits for it, so that the first call need not. Returns the waiting time.
-    /// [`Plugin::compile_in_background`] does not wait.
+    /// Compiles the component, or loads its code from the code cache, and waits until it is ready, so that the first call need
+    /// not wait. Returns the waiting time. [`Plugin::compile_in_background`] does not wait.
     ///
     /// # Errors
     /// - [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported) if the compiler refuses the component or exceeds its

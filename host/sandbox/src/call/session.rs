@@ -24,7 +24,7 @@ use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The instance of one plugin in one conversation.
+/// A plugin in one conversation: its session instance, if it exists, and the entities in this instance.
 pub(crate) struct Session {
     number: u64,
     policy: ConversationPolicy,

@@ -304,7 +304,7 @@ impl<'a> AliveGuard<'a> {
         Self(Some(flag))
     }
 
-    /// Keeps the mark, because the session keeps its instance.
+    /// Keeps the mark after the call, because the session keeps its instance.
     fn keep(mut self) {
         self.0 = None;
     }

@@ -111,8 +111,10 @@ fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
         .spawn()
 }
 
+/// The reply of a compiler process.
 enum CompilerReply {
     Code(Vec<u8>),
+    /// The message of the compiler, which refused the component.
     Refused(String),
     /// The size of machine code that exceeds the limit, in bytes.
     TooLarge(u64),

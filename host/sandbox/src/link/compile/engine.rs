@@ -42,7 +42,7 @@ pub(crate) struct Engines {
     /// The versions of WASI that components can import.
     pub(crate) wasi: WasiVersions,
     /// Held while an engine is created, so that threads that need one at the same time do not create several.
-    creating: Mutex<()>,
+    creation_lock: Mutex<()>,
     /// The engine without support for asynchronous component functions and streams.
     plain: OnceLock<Arc<Engine>>,
     /// The engine with this support.
@@ -63,7 +63,7 @@ impl Engines {
             code_cache,
             compiler,
             compile_permits: CompilePermits::default(),
-            creating: Mutex::new(()),
+            creation_lock: Mutex::new(()),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })
@@ -71,21 +71,21 @@ impl Engines {
 
     /// Returns the engine of a profile. The first call creates it, which takes milliseconds.
     pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
-        let slot = match profile {
+        let cell = match profile {
             Profile::Plain => &self.plain,
             Profile::Concurrent => &self.concurrent,
         };
-        if let Some(engine) = slot.get() {
+        if let Some(engine) = cell.get() {
             return Ok(engine.clone());
         }
-        let _guard = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.creation_lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have created it in the meantime.
-        if let Some(engine) = slot.get() {
+        if let Some(engine) = cell.get() {
             return Ok(engine.clone());
         }
         let engine = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
         self.ticker.add(engine.wasmtime.weak());
-        Ok(slot.get_or_init(|| engine).clone())
+        Ok(cell.get_or_init(|| engine).clone())
     }
 
     /// Returns whether the code cache has an entry for a component.
@@ -114,7 +114,8 @@ impl Engine {
                         (Profile::Concurrent, WasiVersions::Wasi2And3) => wasi3::linker(&engine),
                         _ => wasi::linker(&engine),
                     };
-                    let linker = linker.map_err(|error| internal("the host interfaces could not be linked", error))?;
+                    let linker =
+                        linker.map_err(|error| internal_error("the host interfaces could not be linked", error))?;
                     return Ok(Self {
                         wasmtime: engine,
                         linker,
@@ -156,7 +157,7 @@ impl Engine {
     }
 }
 
-fn internal(message: &str, source: wasmtime::Error) -> Error {
+fn internal_error(message: &str, source: wasmtime::Error) -> Error {
     Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{source:#}"))
 }
 

@@ -17,7 +17,7 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 type Outcome = Result<Arc<LinkedComponent>, Error>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
-/// A linked component that the first call creates.
+/// A linked component that is created when it is first needed.
 ///
 /// Each attempt to compile and link the component runs in a task of its own: a caller that stops waiting neither stops nor
 /// restarts it. All waiting callers receive the error of a failed attempt, and the next call makes another attempt.

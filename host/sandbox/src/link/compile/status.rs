@@ -12,7 +12,7 @@ pub enum CompileStatus {
     /// The machine code has not been needed yet.
     #[default]
     NotStarted,
-    /// Cached machine code is being looked up, or the component waits for a free worker.
+    /// Cached machine code is being looked up, or the component waits for a permit to compile.
     Queued,
     /// The component is being compiled or linked.
     Compiling {

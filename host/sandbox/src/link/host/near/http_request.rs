@@ -83,7 +83,8 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
         return Ok(HeaderMap::new());
     }
     if text.len() > HEADER_BYTES_MAX {
-        return Err(invalid("the headers are too large".to_owned()));
+        let message = format!("the headers have more than {}", ByteCount(HEADER_BYTES_MAX as u64));
+        return Err(invalid(message));
     }
     let Ok(Value::Object(fields)) = parse_json(text) else {
         return Err(invalid("the headers are not a JSON object".to_owned()));
