@@ -106,7 +106,7 @@ impl Plugin {
 
     /// Returns whether the inspection of the component has been parsed. A cached inspection is parsed when it is first used.
     #[must_use]
-    pub fn is_parsed(&self) -> bool {
+    pub fn is_inspection_parsed(&self) -> bool {
         self.inspection.is_parsed()
     }
 
@@ -182,7 +182,7 @@ impl Plugin {
 
     /// Returns the capabilities that the imports of the component declare.
     #[must_use]
-    pub fn declared(&self) -> &DeclaredCapabilities {
+    pub fn declared_capabilities(&self) -> &DeclaredCapabilities {
         self.inspection.declared(&self.name)
     }
 
@@ -269,12 +269,12 @@ impl Plugin {
         conversation: ConversationNumber,
         caller: Option<&'a EffectiveRights>,
     ) -> AuthorityRequest<'a> {
-        let no_rights = || OpenedRights::none(self.declared(), NoGrantReason::NotNamed);
+        let no_rights = || OpenedRights::none(self.declared_capabilities(), NoGrantReason::NotNamed);
         AuthorityRequest {
             plugin: &self.name,
             no_rights: self.no_rights.get_or_init(no_rights),
             digest: self.digest(),
-            declared: self.declared(),
+            declared: self.declared_capabilities(),
             conversation,
             caller,
         }

@@ -46,14 +46,14 @@ pub struct RuntimeOptions {
     pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugin_paths: Vec<PathBuf>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so
-    /// that calls can be replayed; by default the grants decide.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, so that calls can be replayed. It is
+    /// also the seed of their random bytes. If it is not set, the grants decide about clocks and random bytes.
     pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Root certificates (PEM) that granted HTTP requests trust in addition to those of the system.
+    /// Texts with root certificates in PEM format, which granted HTTP requests trust in addition to those of the system.
     #[cfg(feature = "network")]
     pub extra_root_certificates: Vec<Vec<u8>>,
 }

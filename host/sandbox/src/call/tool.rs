@@ -202,7 +202,7 @@ impl Tool for PluginTool {
     }
 
     fn calls_tools(&self) -> bool {
-        self.plugin.declared().has(Capability::Tools)
+        self.plugin.declared_capabilities().has(Capability::Tools)
     }
 
     fn serial_group(&self) -> Option<u64> {

@@ -131,6 +131,7 @@ impl CodeCache {
         Ok(())
     }
 
+    /// Returns whether the stored hash of an entry is that of its name and content.
     fn is_valid(&self, name: &str, path: &Path) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {

@@ -109,6 +109,7 @@ impl CodeCache {
         Ok(removed)
     }
 
+    /// Lists the entries, whether they are valid or not.
     pub(crate) fn entries(&self) -> io::Result<Vec<CodeCacheEntry>> {
         let mut entries = Vec::new();
         for file in fs::read_dir(self.directory())? {

@@ -48,9 +48,9 @@ pub(crate) struct HostState {
     conversation: Option<Box<ConversationAccess>>,
     /// Whether the component imports an interface through which it can access its conversation.
     uses_conversation: bool,
-    /// The number of the session that the instance belongs to.
+    /// The number of the session that the instance belongs to; `None` for an instance of a single call.
     session: Option<u64>,
-    memory: HostMemory,
+    host_memory: HostMemory,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
     pub(crate) log: LogBuffer,
@@ -77,7 +77,7 @@ impl HostState {
             conversation: None,
             uses_conversation: setup.uses_conversation,
             session: None,
-            memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
+            host_memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
@@ -89,7 +89,7 @@ impl HostState {
     pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
-        self.memory.start_call(limits, LARGEST_OBJECT_BYTES);
+        self.host_memory.start_call(limits, LARGEST_OBJECT_BYTES);
     }
 
     /// Gives the guest the authority of a call, and access to the network and the conversation as far as this authority
@@ -182,7 +182,7 @@ impl HostState {
     /// Checks the host memory of the guest's resources and of the tasks, streams and futures in its store.
     fn check_memory(&mut self, concurrent_objects: usize) -> Result<(), HostMemoryExceeded> {
         let concurrent_bytes = concurrent_bytes(concurrent_objects);
-        self.memory
+        self.host_memory
             .check(|| held_bytes(&mut self.resources).saturating_add(concurrent_bytes))
     }
 
@@ -190,11 +190,12 @@ impl HostState {
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
         store.limiter(|state| &mut state.limiter);
+        // Runs whenever control passes between host and guest.
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
             if matches!(hook, CallHook::ReturningFromHost) {
-                let objects = if store.data().memory.is_due() {
+                let objects = if store.data().host_memory.is_due() {
                     concurrent_objects(&mut store)
                 } else {
                     0
