@@ -129,7 +129,7 @@ impl GuestWork for InterceptorWork<'_> {
                 "the decision of the interceptor could not be read",
             )
         })?;
-        require_within(&self.decision, call.clock.limits)?;
+        require_decision_within(&self.decision, call.clock.limits)?;
         // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
         call.authority.redactor.value(&mut self.decision);
         Ok(ToolResult::default())
@@ -141,7 +141,7 @@ impl GuestWork for InterceptorWork<'_> {
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
-fn require_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
+fn require_decision_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
     let bytes = text_bytes(decision);
     let bytes_max = limits.result_bytes_max.saturating_mul(2);
     if bytes <= bytes_max {

@@ -72,7 +72,7 @@ pub struct Runtime {
 impl Runtime {
     /// Creates a runtime. An engine is created when the first component needs it.
     ///
-    /// If the code cache cannot be used, it is disabled and a warning is logged.
+    /// If the directory of the code cache cannot be used, the cache is disabled and a warning is logged.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants

@@ -164,7 +164,7 @@ impl HttpGate {
 }
 
 /// Returns whether guests are forbidden to set a header, because it frames the message, contains the host, or is for a proxy.
-pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
+pub(crate) fn is_forbidden_header(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
         || name.as_str().starts_with("proxy-")
@@ -172,7 +172,7 @@ pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
 
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_forbidden)
+        Arc::new(is_forbidden_header)
     }
 
     fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {

@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpView as _};
 
 use super::Context;
 use super::types::{HttpErrorKind, HttpFailure, HttpResponse, RequestParameters};
-use crate::link::host::http::{Connection, is_forbidden};
+use crate::link::host::http::{Connection, is_forbidden_header};
 use toolwit_core::limits::{ByteCount, HEADER_BYTES_MAX};
 use toolwit_core::text::parse_json;
 
@@ -99,7 +99,7 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
             .ok()
             .zip(HeaderValue::from_str(&value).ok());
         match header {
-            Some((name, _)) if is_forbidden(&name) => {
+            Some((name, _)) if is_forbidden_header(&name) => {
                 return Err(invalid(format!("the header `{name}` is set by the host")));
             }
             Some((name, value)) => drop(headers.append(name, value)),
