@@ -271,8 +271,8 @@ mod tests {
             result_bytes_max: 10,
             ..CallLimits::default()
         };
-        assert!(require_within(&json!({"edit": "x".repeat(20)}), &limits).is_ok());
-        let error = require_within(&json!({"edit": "x".repeat(21)}), &limits).unwrap_err();
+        assert!(require_decision_within(&json!({"edit": "x".repeat(20)}), &limits).is_ok());
+        let error = require_decision_within(&json!({"edit": "x".repeat(21)}), &limits).unwrap_err();
         assert_eq!(error.kind, ErrorKind::ResultBytes);
         assert!(error.message.contains("has 21 bytes and may have 20 bytes"), "{error}");
         let limit = error.limit.as_ref().unwrap();

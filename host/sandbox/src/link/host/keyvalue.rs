@@ -10,7 +10,7 @@ use crate::grants::authority::{KeyValueError, KeyValueStore};
 use crate::inspect::interfaces::KEYVALUE_STORES;
 use toolwit_core::limits::{ByteCount, KEY_BYTES_MAX};
 
-/// The number of keys in one page of a list.
+/// The maximum number of keys in one page of a list.
 const KEYS_PER_PAGE: usize = 256;
 
 /// A bucket that a guest has opened.

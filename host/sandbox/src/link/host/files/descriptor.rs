@@ -166,19 +166,20 @@ impl types::HostDescriptor for FilesView<'_> {
         if name.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let granted = self.open.get(&fd.rep()).and_then(|open| open.granted.clone());
+        let granted = self.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone());
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
         let opened = self.record_outcome(&name, mode, opened)?;
         if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
             directory.track(&file.file);
         }
-        self.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
+        self.descriptors
+            .insert(opened.rep(), OpenDescriptor { path: name, granted });
         Ok(opened)
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
         let is_root = self.is_root(&fd);
-        self.open.remove(&fd.rep());
+        self.descriptors.remove(&fd.rep());
         if is_root {
             self.wasi.table.delete(Resource::<EmptyRoot>::new_own(fd.rep()))?;
             return Ok(());

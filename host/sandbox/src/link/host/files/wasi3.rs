@@ -296,7 +296,7 @@ impl Operations<HostState> for GrantedFiles3 {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let granted = with_files(store, |files| {
-            files.open.get(&fd.rep()).and_then(|open| open.granted.clone())
+            files.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone())
         });
         let opened = open(store, fd, path_flags, path, open_flags, flags).await;
         with_files(store, |files| {
@@ -305,7 +305,9 @@ impl Operations<HostState> for GrantedFiles3 {
             if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
                 directory.track(&file.file);
             }
-            files.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
+            files
+                .descriptors
+                .insert(opened.rep(), OpenDescriptor { path: name, granted });
             Ok(opened)
         })
     }

@@ -1,5 +1,6 @@
-//! `near:agent/host`: the host interface that components for IronClaw import, which is another host. Each function corresponds
-//! to another host function: it needs the same grant, draws on the same budget, and records the same denials.
+//! `near:agent/host`: the host interface that a component imports if it was built for IronClaw, another host. Each function
+//! corresponds to a function of another interface: it needs the same grant, draws on the same budget, and records the same
+//! denials.
 
 mod http_request;
 mod tool_invoke;
