@@ -231,8 +231,8 @@ impl Plugin {
     }
 
     /// Checks that this host can enforce `rules`, before they are granted to the plugin: each directory can be granted in
-    /// addition to those of the grants file, and each secret exists. Secrets that a conversation provides are not checked. The
-    /// outcome is the same for every plugin of the host.
+    /// addition to those of the current grants, and each secret exists. Secrets that a conversation provides are not checked.
+    /// The outcome is the same for every plugin of the host.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted or a
