@@ -375,7 +375,7 @@ async fn sessions_of_a_conversation_are_limited() {
     let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
     assert_eq!(
         gone.message,
-        "the token `1` is gone: the host evicted it in favor of other conversations"
+        "the token `1` is gone: the host evicted it to make room for other instances"
     );
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,

@@ -75,7 +75,8 @@ impl CallPermits {
     /// wait for a second could deadlock.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit becomes available within `wall_max`.
+    /// [`ErrorKind::Cancelled`] if the call is cancelled, and [`ErrorKind::Busy`] if no permit becomes available within
+    /// `wall_max`.
     pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         if context.cancel().is_cancelled() {
             return Err(cancelled_before_start());

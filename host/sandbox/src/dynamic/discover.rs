@@ -33,7 +33,7 @@ impl Plugin {
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
     /// [`ErrorKind::InvalidProvider`] for invalid tools. An error is not cached: the next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if self.dynamic_tools().is_undiscovered() {
+        if self.dynamic_tools_state().is_undiscovered() {
             self.with_queried_tools().await
         } else {
             Ok(self.clone())
@@ -46,12 +46,12 @@ impl Plugin {
     /// query a component whose compilation takes longer than ten seconds.
     ///
     /// # Errors
-    /// Those of [`Plugin::prepare`] and of [`Plugin::discover_tools`].
+    /// Those of [`Plugin::compile`] and of [`Plugin::discover_tools`].
     pub async fn rediscover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if self.dynamic_tools().is_none() {
+        if self.dynamic_tools_state().is_none() {
             return Ok(self.clone());
         }
-        self.prepare().await?;
+        self.compile().await?;
         self.with_queried_tools().await
     }
 

@@ -146,7 +146,12 @@ impl Gathering<'_> {
             return Ok(Ok(entities.next_number(handle.resource)));
         };
         let answer = instance
-            .call(self.call.linked, id, &[Val::Resource(handle.handle)], &self.call.clock)
+            .call(
+                self.call.component,
+                id,
+                &[Val::Resource(handle.handle)],
+                &self.call.clock,
+            )
             .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
@@ -210,7 +215,12 @@ impl Gathering<'_> {
         };
         let shape = &self.session.plugin().inspection().shape;
         let answer = instance
-            .call(self.call.linked, describe, &[Val::Resource(handle)], &self.call.clock)
+            .call(
+                self.call.component,
+                describe,
+                &[Val::Resource(handle)],
+                &self.call.clock,
+            )
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty

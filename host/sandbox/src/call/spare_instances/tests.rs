@@ -122,8 +122,8 @@ async fn a_spare_instance_fits_only_its_component_under_its_limits() {
         ..limits.clone()
     };
     let (one, other) = (
-        one.linked(&context).await.unwrap(),
-        other.linked(&context).await.unwrap(),
+        one.linked_component(&context).await.unwrap(),
+        other.linked_component(&context).await.unwrap(),
     );
     assert!(runtime.spares.take(&other, &limits).is_none());
     assert!(runtime.spares.take(&one, &less_fuel).is_none());
