@@ -12,9 +12,9 @@
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks |
-//! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
+//! | `set` | [`ToolSet`], [`SharedToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
-//! | `interceptor` | [`Interceptor`]s, which decide about every call of other tools |
+//! | `interceptor` | [`Interceptor`]s, which decide about every call of a tool |
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
@@ -72,7 +72,7 @@ pub use result::{
     ToolStatus,
 };
 pub use set::{
-    AddOutcome, Guards, Message, NamedTool, ProviderBlock, Role, SelectorMap, ToolCall, ToolLookup, ToolRegistry,
+    AddOutcome, Guards, Message, NamedTool, ProviderBlock, Role, SelectorMap, SharedToolSet, ToolCall, ToolLookup,
     ToolSelector, ToolSet, tool_identities,
 };
 

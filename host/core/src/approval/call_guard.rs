@@ -66,8 +66,8 @@ impl PermittedCall {
 /// Decides whether a call may start. Every call passes the guard directly before it starts, whether a model, a plugin,
 /// an agent or a background task makes the call.
 ///
-/// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call by itself, not through
-/// [`ToolContext::tools`], asks [`ToolContext::permit`].
+/// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call itself, without
+/// [`ToolContext::tools`], must call [`ToolContext::permit`] first.
 #[async_trait]
 pub trait CallGuard: Send + Sync {
     /// Decides whether a call may start, and with which arguments.

@@ -47,8 +47,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a value that is a string, `*` stands for any characters, but an argument that contains `..` never matches a value
-/// with `*`. All other values must be equal.
+/// In a value that is a string, `*` stands for any characters. An argument that contains `..` never matches such a value, so
+/// that the pattern `docs/*` does not allow the path `docs/../secrets`. All other values must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPattern(BTreeMap<String, Value>);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{Arguments, ToolError};
 
 use crate::limits::{ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX};
-use crate::text::{json_parts, json_type, parse_json};
+use crate::text::{json_part_count, json_type, parse_json};
 
 /// Parsed arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
 /// # Errors
 /// [`ToolError::Model`] if there are more than [`ARGUMENT_PARTS_MAX`].
 fn check_parts(text: &str) -> Result<(), ToolError> {
-    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+    if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("the arguments have more than {ARGUMENT_PARTS_MAX} values and names");
         return Err(ToolError::invalid_arguments(message));
     }
