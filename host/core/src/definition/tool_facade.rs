@@ -11,7 +11,7 @@ use crate::{Arguments, Tool, ToolContext};
 /// and restores revealed tools without a call.
 pub trait ToolFacade: Send + Sync {
     /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
-    fn folded(&self) -> &[Arc<dyn Tool>];
+    fn fixed_tools(&self) -> &[Arc<dyn Tool>];
 
     /// Returns whether only the inner tools can be called, from when they are revealed until the turn ends.
     fn is_exclusive(&self) -> bool {
