@@ -87,7 +87,7 @@ pub struct Effect {
     pub class: EffectClass,
     /// The source of the class.
     pub source: EffectSource,
-    /// The class that the author of untrusted code declares, if it is not accepted.
+    /// The class that the author of untrusted code declares, if the host can prove nothing and does not accept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<EffectClass>,
 }

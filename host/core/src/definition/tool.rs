@@ -20,8 +20,8 @@ pub trait Tool: Send + Sync {
 
     /// Runs the tool.
     ///
-    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]; a call
-    /// that could not run returns a [`ToolError`].
+    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]. A call
+    /// that did not start, or was stopped before its end, returns a [`ToolError`].
     ///
     /// # Errors
     /// [`ToolError::Model`] if other arguments or another tool may help; [`ToolError::Operator`] if only the operator can help.
@@ -63,8 +63,8 @@ pub trait Tool: Send + Sync {
         self.decorated_tool()?.facade()
     }
 
-    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent, and its call
-    /// needs no approval, because each call of the agent is decided separately.
+    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent. Its call needs
+    /// no approval unless a rule for the tool requires one, because each call of the agent is decided separately.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }

@@ -71,7 +71,7 @@ impl Parameter {
         self
     }
 
-    /// Restricts the parameter to these values. The schema must be an object.
+    /// Restricts the parameter to these values. Has no effect on a schema that is not a JSON object.
     #[must_use]
     pub fn one_of<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         if let Value::Object(schema) = &mut self.schema {

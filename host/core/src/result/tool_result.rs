@@ -74,7 +74,7 @@ pub struct ToolResult {
     pub revealed_tools: Option<RevealedTools>,
     /// The continuation of the run.
     pub disposition: Disposition,
-    /// A call that continues the work in the background.
+    /// A call that continues the work: in the background if the conversation can receive late results, or else at once.
     pub follow_up: Option<FollowUpCall>,
     /// A request to the run that made the call, such as to stop.
     pub signal: Option<Signal>,
