@@ -7,7 +7,7 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result};
 
-/// The options of a function or method.
+/// The options of a function or method. `blocking` and `skip` hold their position in the source, for error messages.
 #[derive(Default)]
 pub(crate) struct ToolOptions {
     pub(crate) name: Option<LitStr>,
