@@ -151,7 +151,8 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
     ToolOptions::parse(options).map(Some)
 }
 
-/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line.
+/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line. Returns `None`
+/// without a doc comment.
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

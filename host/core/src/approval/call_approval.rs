@@ -18,7 +18,7 @@ pub(super) struct CallApproval<'q> {
     pub(super) approvals: &'q Approvals,
     pub(super) call: &'q StartingCall<'q>,
     pub(super) observer: &'q dyn ApprovalObserver,
-    /// Whether an approval is valid for all further calls of the tool in the conversation, whatever its scope is.
+    /// Whether an approval whose scope is only this call is valid for all further calls of the tool in the conversation.
     pub(super) is_first_only: bool,
 }
 

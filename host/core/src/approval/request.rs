@@ -12,7 +12,7 @@ use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// The [id](super::StartingCall::id) of the call, unique in a conversation with its agents.
+    /// The [id](super::StartingCall::id) of the call.
     pub id: String,
     /// The id of the tool.
     pub tool: ToolId,

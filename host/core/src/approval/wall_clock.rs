@@ -34,7 +34,7 @@ struct OpenQuestions {
     stopped_time: Duration,
 }
 
-/// An open question, which stops a clock. The clock continues when the last open question about its calls is dropped.
+/// Keeps a clock and the clocks around it stopped until it is dropped. Each clock continues when nothing stops it any more.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,
@@ -52,7 +52,7 @@ impl WallClock {
         })
     }
 
-    /// Returns the clock of a context.
+    /// Returns the clock of a context, if it has one.
     #[must_use]
     pub fn of(context: &ToolContext) -> Option<Arc<Self>> {
         context.extension::<Arc<Self>>().cloned()

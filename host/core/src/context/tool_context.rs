@@ -147,13 +147,13 @@ impl ToolContext {
         }
     }
 
-    /// Returns a value.
+    /// Returns the value with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
-    /// Returns a value if it is a string.
+    /// Returns the value with this key, if it is a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
@@ -191,7 +191,7 @@ impl ToolContext {
     /// Returns the blackboard, which the tools of a conversation or of an agent share.
     ///
     /// # Errors
-    /// [`ToolError::Model`] if there is no blackboard, as outside a conversation.
+    /// [`ToolError::Model`] if the context has no blackboard, as outside a conversation.
     pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
         self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
             let message = "the context of the call has no blackboard";
@@ -215,7 +215,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns the tools that the called tool may call.
+    /// Returns the tools that the called tool may call, or `None` if it may call no tools.
     #[must_use]
     pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
         self.tools.as_ref()
@@ -227,7 +227,7 @@ impl ToolContext {
         self.output.as_ref()
     }
 
-    /// Returns the output to the user, or [`NoOutput`] if there is none.
+    /// Returns the output to the user, or [`NoOutput`] for a context without output.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
         self.output.as_deref().unwrap_or(&NoOutput)

@@ -171,7 +171,7 @@ pub struct CallAccess {
     pub grant: Vec<String>,
     /// The rule that could change something outside, if that is the reason why [`EffectClass::Read`] is not proved.
     pub writing_rule: Option<String>,
-    /// The digest of the code that would run, if it is known. Another digest is another tool to an approval.
+    /// The digest of the code that would run, if it is known. An approval is not valid for other code.
     pub code: Option<String>,
 }
 

@@ -48,7 +48,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
+    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators. By default, the tool
+    /// decorates no other.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
@@ -58,7 +59,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the facade, if a call reveals further tools. By default, it is the facade of the decorated tool.
+    /// Returns the facade, or `None` if calls reveal no further tools. By default, it is the facade of the decorated tool.
     fn facade(&self) -> Option<&dyn ToolFacade> {
         self.decorated_tool()?.facade()
     }
@@ -82,8 +83,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the [serial group](Self::serial_group) of a call with these arguments. It differs from that of the tool if the
-    /// arguments select the live instance.
+    /// Returns the [serial group](Self::serial_group) of a call with these arguments. By default it is that of the tool. It
+    /// differs if the arguments select the live instance.
     fn serial_group_for(&self, _arguments: &Arguments) -> Option<u64> {
         self.serial_group()
     }

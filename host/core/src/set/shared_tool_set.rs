@@ -154,7 +154,7 @@ impl SharedToolSet {
         self.len() == 0
     }
 
-    /// Returns the tool with this id.
+    /// Returns the tool with this id, if the set has it.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<NamedTool> {
         self.read().tools.by_id(id).cloned()

@@ -197,7 +197,7 @@ impl ToolSet {
         self.names.name_of(id).is_some() || self.excluded.contains(id)
     }
 
-    /// Returns the tool with this id.
+    /// Returns the tool with this id, if the set has it.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<&NamedTool> {
         self.tools.get(&self.position(id)?)

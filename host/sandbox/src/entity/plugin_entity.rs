@@ -145,7 +145,7 @@ fn namespace(plugin: &Plugin, resource: &Resource) -> String {
     format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)
 }
 
-/// An entity, or all entities of a type, as a provider of tools.
+/// A provider of tools for one entity, or for all entities of a type.
 pub(crate) struct PluginEntity {
     session: Arc<Session>,
     resource: ResourceIndex,
