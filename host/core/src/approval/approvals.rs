@@ -71,7 +71,7 @@ pub struct DecidedCall<'a> {
     pub edited: Option<&'a Arguments>,
     /// The reason why the call does not run: of a denial, or of a missing answer.
     pub reason: Option<&'a str>,
-    /// The answer that the memory stores for further calls, if there is one.
+    /// The answer as the memory stores it, if it is valid for further calls.
     pub remembered: Option<&'a RememberedAnswer>,
 }
 
@@ -153,7 +153,6 @@ impl Approvals {
         if mode == ApprovalMode::Never {
             return Ok(PermittedCall::unchanged(call.arguments, access));
         }
-        // A person should not have to read a call that cannot run.
         validate(call.tool, &call.arguments)?;
         let request = request_of(&call, &access).await;
         let approval = CallApproval {

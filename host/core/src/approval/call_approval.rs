@@ -182,7 +182,7 @@ pub(super) async fn request_of(call: &StartingCall<'_>, access: &CallAccess) -> 
     request
 }
 
-/// Checks arguments against the schema of the tool, as the tool itself does.
+/// Checks arguments against the schema of the tool, so that a person is not asked about a call that would fail.
 pub(super) fn validate(tool: &dyn Tool, arguments: &Arguments) -> Result<(), ToolError> {
     let definition = tool.definition();
     let validator = if definition.id.is_native() {

@@ -76,7 +76,7 @@ pub trait CallGuard: Send + Sync {
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) with the reason for the model;
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision;
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the call needs an approval, but its arguments
-    /// do not match the schema.
+    /// do not match the schema; a [`ToolError::Operator`] if the schema itself is not valid.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
     /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access

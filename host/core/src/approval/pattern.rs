@@ -12,7 +12,7 @@ use crate::{Arguments, Tool, ToolId};
 /// | pattern | tools |
 /// |---|---|
 /// | `files#write` | the tool with this id, or the method with this id of every entity |
-/// | `files` | all tools of the plugin `files` |
+/// | `files` | all tools of the plugin `files`; likewise `native` and `host` for native tools and those of the host |
 /// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text |
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

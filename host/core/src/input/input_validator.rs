@@ -28,7 +28,7 @@ const VIOLATION_BYTES: u64 = 1 << 10;
 const PARTS_PER_STEP: u64 = 32;
 
 /// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices, or with
-/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for a text.
+/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for each KiB of text.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
 /// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
@@ -128,8 +128,8 @@ impl InputValidator {
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
-    /// steps.
+    /// [`ToolError::Model`] with the first violations and their paths, unless finding them takes too much time or memory. Also
+    /// if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let is_valid = self

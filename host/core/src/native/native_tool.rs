@@ -127,8 +127,8 @@ impl NativeTool {
         }
     }
 
-    /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. See
-    /// [`new_serial_group`](crate::new_serial_group).
+    /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. With `None`, the calls of
+    /// this tool may run concurrently with any other. See [`new_serial_group`](crate::new_serial_group).
     #[must_use]
     pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
         self.serial_group = group;

@@ -18,9 +18,9 @@ const PART_BYTES: usize = 128;
 /// ```
 #[must_use]
 pub fn json_part_count(text: &[u8]) -> usize {
-    let mut count = PartCount::default();
-    count.add(text);
-    count.parts + 1
+    let mut counter = JsonCounter::default();
+    counter.add(text);
+    counter.parts + 1
 }
 
 /// Estimates the memory of JSON text when it is parsed, in bytes.
@@ -40,32 +40,33 @@ pub fn json_weight(text: &[u8]) -> usize {
 /// ```
 #[must_use]
 pub fn json_len(value: &impl Serialize) -> usize {
-    count_of(value).bytes
+    count_json(value).bytes
 }
 
 /// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
 pub(crate) fn weight_of(value: &impl Serialize) -> u64 {
-    let count = count_of(value);
-    (count.bytes as u64).saturating_add((count.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
+    let counter = count_json(value);
+    (counter.bytes as u64).saturating_add((counter.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
 }
 
-fn count_of(value: &impl Serialize) -> PartCount {
-    let mut count = PartCount::default();
+fn count_json(value: &impl Serialize) -> JsonCounter {
+    let mut counter = JsonCounter::default();
     // The writer never fails. A value that cannot be serialised is counted up to that part.
-    let _ = serde_json::to_writer(&mut count, value);
-    count
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter
 }
 
-/// Counts the bytes of JSON text, and its values and names after the first.
+/// Counts the bytes and the parts of JSON text.
 #[derive(Default)]
-struct PartCount {
+struct JsonCounter {
     bytes: usize,
+    /// The values and names after the first. Each begins after one of the characters `,`, `:`, `[` and `{`.
     parts: usize,
     is_in_string: bool,
     is_escaped: bool,
 }
 
-impl PartCount {
+impl JsonCounter {
     fn add(&mut self, text: &[u8]) {
         self.bytes = self.bytes.saturating_add(text.len());
         for byte in text {
@@ -80,7 +81,7 @@ impl PartCount {
     }
 }
 
-impl Write for PartCount {
+impl Write for JsonCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.add(bytes);
         Ok(bytes.len())

@@ -32,7 +32,8 @@ impl Plugin {
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
-    /// [`ErrorKind::InvalidProvider`] for invalid tools. An error is not cached: the next call of this method queries again.
+    /// [`ErrorKind::InvalidProvider`] for invalid tools; [`ErrorKind::Internal`] for a list that the host cannot read. An error
+    /// is not cached: the next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools().is_undiscovered() {
             self.with_queried_tools().await

@@ -11,8 +11,8 @@ use super::types::{Label, ResourceIndex, WitType};
 /// JSON parsers convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type, or has more handles than the caller passes entities. It is a
-/// bug of the host, because wasmtime checks types.
+/// The error for a value that does not have its declared type, or has a handle for which the caller passed no entity. It would
+/// be a bug of the host, because wasmtime checks types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type, or has a handle without an entity")]
 pub(crate) struct EncodeError;
