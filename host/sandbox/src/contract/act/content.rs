@@ -13,7 +13,7 @@ use toolwit_core::{Artifact, Error, ErrorKind, Phase, ToolResult};
 /// The maximum length of a media type or of an error kind, in characters.
 const LABEL_CHARS_MAX: usize = 100;
 
-/// The media type of content that has none, or an invalid one.
+/// The media type for content whose own one is missing or invalid.
 const DEFAULT_MEDIA_TYPE: &str = "application/octet-stream";
 
 /// The error kind of ACT for a session that does not exist.
