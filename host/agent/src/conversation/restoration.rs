@@ -24,6 +24,7 @@ pub(super) fn restore_from_events(conversation: &mut ConversationState, events: 
     restore_usage(conversation, &events);
     let mut restoration = Restoration {
         calls: HashMap::new(),
+        edited_arguments: HashMap::new(),
         background: Vec::new(),
         offered: HashMap::new(),
         answer_positions: answer_positions(conversation.history.messages()),
@@ -41,6 +42,8 @@ struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
+    /// The arguments that a person or an interceptor put in the place of those of the model, by call.
+    edited_arguments: HashMap<String, Arguments>,
     /// The background calls without a late result: the id of each, and the name and the id of its tool.
     background: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
@@ -67,7 +70,17 @@ impl Restoration<'_> {
                 let calls = tool_calls.into_iter().map(|call| (call.id.clone(), call));
                 self.calls.extend(calls);
             }
-            Event::ToolStarted { name, .. } => toolbox.touch(&name),
+            Event::ApprovalDecided(decision) => {
+                let decision = *decision;
+                self.set_edited_arguments(decision.id, decision.arguments);
+            }
+            Event::ToolStarted { id, name, start, .. } => {
+                toolbox.touch(&name);
+                if let Some(start) = start {
+                    let edited = start.is_edited.then_some(start.arguments);
+                    self.set_edited_arguments(id, edited);
+                }
+            }
             // A background call is complete with its late result.
             Event::ToolFinished {
                 is_background: true,
@@ -158,8 +171,20 @@ impl Restoration<'_> {
         }
     }
 
-    /// Returns the arguments with which the model requested a call; for a call through the gateway, those for the target.
+    /// Stores the arguments with which a call runs instead of those of the model. `None` means those of the model.
+    fn set_edited_arguments(&mut self, id: String, edited: Option<Arguments>) {
+        match edited {
+            Some(arguments) => drop(self.edited_arguments.insert(id, arguments)),
+            None => drop(self.edited_arguments.remove(&id)),
+        }
+    }
+
+    /// Returns the arguments with which a call ran: the edited ones, or those of the model. For a call through the gateway,
+    /// they are those for its target.
     fn arguments(&self, id: &str) -> Arguments {
+        if let Some(edited) = self.edited_arguments.get(id) {
+            return edited.clone();
+        }
         let Some(call) = self.calls.get(id) else {
             return Arguments::new();
         };

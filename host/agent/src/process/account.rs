@@ -90,6 +90,11 @@ impl Account {
         &self.clock
     }
 
+    /// Returns the time that counts towards the time budget.
+    pub(crate) fn counted_time(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
     pub(crate) fn age(&self) -> Duration {
         self.opened.elapsed()
     }

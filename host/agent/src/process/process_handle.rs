@@ -132,6 +132,12 @@ impl Process {
         self.account.age()
     }
 
+    /// Returns the time that counts towards the time budget: the running time without the questions to a person.
+    #[must_use]
+    pub fn counted_time(&self) -> Duration {
+        self.account.counted_time()
+    }
+
     /// Returns the budget.
     #[must_use]
     pub fn budget(&self) -> Budget {

@@ -36,7 +36,8 @@ pub(super) enum CallState {
     Unresolved(Option<Arc<ToolDefinition>>),
     /// The call can start when no other call of its serial group runs.
     Waiting(NamedTool),
-    Running(NamedTool),
+    /// The call runs since the instant.
+    Running(NamedTool, Instant),
     Finished(NamedTool, FinishedCall),
     /// The call does not run.
     Refused(Error),
@@ -60,6 +61,7 @@ impl CallState {
 /// The end of a call that started, or that was not permitted.
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
+    /// How long the tool ran; for an abandoned call, including the decision whether it may run.
     pub(super) wall: Duration,
     /// The arguments with which the call ran, if they differ from those of the model.
     pub(super) edited: Option<Arguments>,
@@ -176,7 +178,7 @@ impl CallQueue {
         for call in &mut self.pending {
             match &call.state {
                 CallState::Unresolved(_) => has_unresolved = true,
-                CallState::Running(tool) => busy_groups.extend(call.prepared.serial_group(tool)),
+                CallState::Running(tool, _) => busy_groups.extend(call.prepared.serial_group(tool)),
                 CallState::Finished(..) | CallState::Refused(_) | CallState::Guided(..) => {}
                 CallState::Waiting(tool) => {
                     let group = call.prepared.serial_group(tool);
@@ -186,7 +188,7 @@ impl CallQueue {
                         call.state = CallState::Refused(error.clone());
                     } else if !must_wait {
                         let (index, tool) = (call.index, tool.clone());
-                        call.state = CallState::Running(tool.clone());
+                        call.state = CallState::Running(tool.clone(), Instant::now());
                         let body = begin(&call.prepared, tool);
                         self.running.push(body.map(move |finished| (index, finished)).boxed());
                     }
@@ -237,7 +239,10 @@ impl CallQueue {
     fn abandon(&mut self) {
         self.running.clear();
         for call in &mut self.pending {
-            call.finish(FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE));
+            if let CallState::Running(_, started) = &call.state {
+                let wall = started.elapsed();
+                call.finish(FinishedCall::new(CallOutcome::Abandoned, wall));
+            }
         }
     }
 }
@@ -245,7 +250,7 @@ impl CallQueue {
 impl PendingCall {
     /// Records the end of the call if it is running.
     fn finish(&mut self, finished: FinishedCall) {
-        if let CallState::Running(tool) = &self.state {
+        if let CallState::Running(tool, _) = &self.state {
             self.state = CallState::Finished(tool.clone(), finished);
         }
     }

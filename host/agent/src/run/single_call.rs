@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::call_queue::{CallOutcome, FinishedCall, STOP_GRACE};
 use super::call_result::record_call;
@@ -119,6 +119,7 @@ impl SingleCall {
                 finished,
             };
         }
+        let started = Instant::now();
         let mut body = pin!(body);
         let ended = tokio::select! {
             biased;
@@ -130,7 +131,7 @@ impl SingleCall {
             None => tokio::select! {
                 biased;
                 finished = &mut body => finished,
-                () = sleep(STOP_GRACE) => FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE),
+                () = sleep(STOP_GRACE) => FinishedCall::new(CallOutcome::Abandoned, started.elapsed()),
             },
         };
         EndedCall {

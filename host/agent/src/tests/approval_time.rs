@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::approvals::agency;
 use super::*;
+use crate::ProcessTools;
 use crate::process::Budget;
 use toolwit_core::{Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Approvals, Approver, ToolExt};
 
@@ -81,4 +82,33 @@ async fn time_after_the_answer_counts() {
         "{:?}",
         outcome.history
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_sees_that_a_question_costs_none_of_its_time() {
+    let steps = [
+        call([("pay", json!({}))]),
+        call([("process_budget", json!({}))]),
+        call([("process_status", json!({}))]),
+        reply("done"),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(SlowPerson);
+    let builder = builder.tools(ProcessTools::tools().unwrap());
+    let builder = builder
+        .tools([pay(Duration::from_secs(30))])
+        .approvals(approvals)
+        .budget(Budget {
+            wall_max: Some(Duration::from_secs(60)),
+            ..Budget::default()
+        });
+    let outcome = builder.build().unwrap().run("go").await.unwrap();
+    let results = tool_results(&outcome.history);
+    let shown = |index: usize| -> Value { serde_json::from_str(results[index]).unwrap() };
+    let budget = shown(1);
+    assert_eq!(
+        (&budget["used"]["wall_ms"], &budget["left"]["wall_ms"]),
+        (&json!(30_000), &json!(30_000))
+    );
+    assert_eq!(shown(2)["running_ms"], 3_630_000, "the process lives longer");
 }

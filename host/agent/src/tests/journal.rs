@@ -11,7 +11,7 @@ use toolwit_core::{
     OutcomeReview, ToolDefinition, ToolSelector,
 };
 
-fn id() -> SessionId {
+pub(super) fn id() -> SessionId {
     "s".parse().unwrap()
 }
 
@@ -196,7 +196,7 @@ async fn a_call_whose_definition_changed_is_answered_as_such() {
 }
 
 /// Adds an argument to each call.
-struct Amounts(i64);
+pub(super) struct Amounts(pub(super) i64);
 
 #[async_trait]
 impl Interceptor for Amounts {

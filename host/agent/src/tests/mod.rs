@@ -34,6 +34,7 @@ mod processes;
 mod property;
 mod replay;
 mod resume;
+mod resumed_arguments;
 mod roles;
 mod runs;
 mod signals;

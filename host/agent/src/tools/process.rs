@@ -128,7 +128,7 @@ fn budget(process: &Process) -> Value {
             "tokens": process.tokens(),
             "cost_usd": process.cost(),
             "calls": process.calls(),
-            "wall_ms": millis(process.running_time()),
+            "wall_ms": millis(process.counted_time()),
         },
     })
 }

@@ -1,5 +1,6 @@
 //! Everything that a call receives in addition to its arguments.
 
+mod after_answer;
 mod background_tasks;
 mod blackboard;
 mod late_reviews;
@@ -10,6 +11,7 @@ mod prior_decisions;
 mod tool_caller;
 mod tool_context;
 
+pub use after_answer::{AfterAnswer, LeftWork};
 pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
 pub(crate) use late_reviews::{LateReview, LateReviews};

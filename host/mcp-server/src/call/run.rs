@@ -11,6 +11,7 @@ use crate::client::{InputRound, LogLevel, McpClient};
 use crate::principal::Principal;
 use crate::wire::{MetaContext, Notes, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
+use toolwit::tool::AfterAnswer;
 use toolwit::{Arguments, Error};
 
 /// The outcome of a call.
@@ -52,6 +53,10 @@ pub(crate) async fn call(
         .with_cancel(request.ct.child_token())
         .with_output(progress.output())
         .with_extension(client.clone());
+    let context = match request.extensions.get::<AfterAnswer>() {
+        Some(after_answer) => context.with_extension(after_answer.clone()),
+        None => context,
+    };
     let answer = tokio::select! {
         answer = tools.call(name, arguments, &context) => answer,
         never = outbox.send() => match never {},

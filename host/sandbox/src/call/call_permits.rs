@@ -1,44 +1,64 @@
 //! The permits that limit how many calls of a plugin run at once.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::instance::Instance;
 use crate::link::compile::link_once::cancelled_before_start;
 use crate::link::host::host_api::CallStack;
-use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{AfterAnswer, Error, ErrorKind, LeftWork, Phase, ToolContext};
 
 /// The permits of a plugin's calls. Clones share them.
 #[derive(Clone)]
 pub(crate) struct CallPermits {
     semaphore: Arc<Semaphore>,
+    queue: Arc<Mutex<PermitQueue>>,
 }
 
-/// A permit to run a call. Dropping the permit makes it available again.
+/// The calls that wait for a permit, and the work that holds permits of ended calls.
 #[derive(Default)]
+struct PermitQueue {
+    /// The number of calls that wait.
+    waiting: usize,
+    /// The work of ended calls that waits until their answers are delivered.
+    left_work: Vec<LeftWork>,
+}
+
+/// Counts a call that waits for a permit, until it is dropped.
+struct WaitingCall<'a>(&'a CallPermits);
+
+/// A permit to run a call. Dropping the permit makes it available again.
 pub(crate) struct CallPermit {
     /// The time that the call waited for the permit.
     pub(crate) waiting_time: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
     permit: Option<OwnedSemaphorePermit>,
+    queue: Arc<Mutex<PermitQueue>>,
 }
 
 impl CallPermit {
-    /// Drops the instance of the call behind its result, because the caller need not wait until the memory of the instance is
-    /// cleared. The permit becomes available after that, so that instances never exceed the permits. The instance of a nested
-    /// call, which has no permit of its own, is dropped at once.
-    pub(crate) fn release_after_drop(self, instance: Instance) {
-        if let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) {
-            runtime.spawn(async move {
-                drop(instance);
-                drop(permit);
-            });
+    /// Does the work of an ended call for which its caller need not wait, and then makes the permit available. The work is
+    /// done after the answer is delivered if the context says when, otherwise in a task, and at the latest when another
+    /// call waits for the permit. A nested call has no permit of its own, and its work is dropped.
+    pub(crate) fn release_after(self, context: &ToolContext, work: impl Future<Output = ()> + Send + 'static) {
+        let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) else {
+            return;
+        };
+        let work = async move {
+            work.await;
+            drop(permit);
+        };
+        let Some(after) = AfterAnswer::of(context) else {
+            runtime.spawn(work);
+            return;
+        };
+        match after.leave(Box::pin(work)) {
+            Ok(left) => lock(&self.queue).add(left),
+            Err(work) => drop(runtime.spawn(work)),
         }
     }
 }
@@ -47,6 +67,7 @@ impl CallPermits {
     pub(crate) fn new(count: usize) -> Self {
         Self {
             semaphore: Arc::new(Semaphore::new(count)),
+            queue: Arc::default(),
         }
     }
 
@@ -60,24 +81,19 @@ impl CallPermits {
             return Err(cancelled_before_start());
         }
         if CallStack::of(context).is_some() {
-            return Ok(CallPermit::default());
+            return Ok(self.permit(None, Duration::ZERO));
         }
         if let Ok(permit) = self.semaphore.clone().try_acquire_owned() {
-            return Ok(CallPermit {
-                permit: Some(permit),
-                waiting_time: Duration::ZERO,
-            });
+            return Ok(self.permit(Some(permit), Duration::ZERO));
         }
         let started = Instant::now();
         // Boxed, because it rarely runs and would enlarge the future of every call.
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
-        Ok(CallPermit {
-            permit: Some(permit),
-            waiting_time: started.elapsed(),
-        })
+        Ok(self.permit(Some(permit), started.elapsed()))
     }
 
     async fn acquire_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
+        let _waiting = WaitingCall::start(self);
         let semaphore = self.semaphore.clone();
         tokio::select! {
             biased;
@@ -88,6 +104,52 @@ impl CallPermits {
     }
 }
 
+impl CallPermits {
+    fn permit(&self, permit: Option<OwnedSemaphorePermit>, waiting_time: Duration) -> CallPermit {
+        CallPermit {
+            waiting_time,
+            permit,
+            queue: self.queue.clone(),
+        }
+    }
+}
+
+impl PermitQueue {
+    /// Adds work that waits until an answer is delivered. If a call waits for a permit, the work begins at once.
+    fn add(&mut self, left: LeftWork) {
+        self.left_work.retain(|other| !other.has_begun());
+        self.left_work.push(left);
+        if self.waiting > 0 {
+            self.begin_left_work();
+        }
+    }
+
+    fn begin_left_work(&mut self) {
+        for work in self.left_work.drain(..).filter_map(|left| left.take()) {
+            tokio::spawn(work);
+        }
+    }
+}
+
+impl<'a> WaitingCall<'a> {
+    fn start(permits: &'a CallPermits) -> Self {
+        let mut queue = lock(&permits.queue);
+        queue.waiting += 1;
+        queue.begin_left_work();
+        Self(permits)
+    }
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.queue).waiting -= 1;
+    }
+}
+
+fn lock(queue: &Mutex<PermitQueue>) -> MutexGuard<'_, PermitQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn busy() -> Error {
     Error::new(
         ErrorKind::Busy,
@@ -95,4 +157,51 @@ fn busy() -> Error {
         "too many calls of this plugin are running",
     )
     .with_suggestion("call again when other calls have ended")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    async fn acquire(permits: &CallPermits) -> CallPermit {
+        let acquired = permits.acquire(&ToolContext::new(), &CallLimits::default()).await;
+        acquired.ok().unwrap()
+    }
+
+    fn answering() -> (AfterAnswer, ToolContext) {
+        let after = AfterAnswer::new();
+        (after.clone(), ToolContext::new().with_extension(after))
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_free_after_the_work_behind_the_answer() {
+        let (permits, (after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, async {});
+        assert_eq!(permits.semaphore.available_permits(), 0);
+        after.deliver().await;
+        assert_eq!(permits.semaphore.available_permits(), 1);
+        acquire(&permits).await.release_after(&context, async {});
+        acquire(&permits).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiting_call_does_not_wait_for_the_answer_to_another() {
+        let (permits, (_after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, async {});
+        let held = acquire(&permits).await;
+        let (waiting, ()) = tokio::join!(acquire(&permits), async {
+            tokio::task::yield_now().await;
+            held.release_after(&context, async {});
+        });
+        assert!(waiting.permit.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_free_when_the_call_is_dropped_before_its_answer() {
+        let (permits, (after, context)) = (CallPermits::new(1), answering());
+        acquire(&permits).await.release_after(&context, std::future::pending());
+        drop((after, context));
+        assert_eq!(permits.semaphore.available_permits(), 1);
+    }
 }

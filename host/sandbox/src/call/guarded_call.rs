@@ -140,7 +140,8 @@ impl<'a> GuardedCall<'a> {
             }
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
-                    permit.release_after_drop(instance);
+                    let work = replace_instance(instance, self.plugin.clone(), linked, limits);
+                    permit.release_after(self.context, work);
                 }
             }
         }
@@ -166,15 +167,35 @@ impl<'a> GuardedCall<'a> {
     }
 }
 
+/// Drops the instance of a call, and creates a spare instance for the next one.
+async fn replace_instance(instance: Instance, plugin: Arc<Plugin>, linked: Arc<LinkedComponent>, limits: CallLimits) {
+    let is_start_repeatable = instance.is_start_repeatable();
+    drop(instance);
+    if is_start_repeatable {
+        plugin.prepare_instance(&linked, limits).await;
+    }
+}
+
 fn time_until(end: Instant) -> Duration {
     end.saturating_duration_since(Instant::now())
 }
 
 impl RunningCall<'_> {
-    /// Creates an instance for this call. Start functions of the guest run under the limits of the call.
-    pub(crate) fn fresh_instance(&self, stdio: Stdio) -> impl Future<Output = Result<Instance, Error>> + Send {
-        let network = &self.plugin.runtime().network;
-        Instance::new(self.linked, &self.clock, stdio, self.authority, network)
+    /// Returns an instance that no other call has used. Start functions of the guest run under the limits of the call.
+    pub(crate) async fn fresh_instance(&self, stdio: Stdio) -> Result<Instance, Error> {
+        let (runtime, clock) = (self.plugin.runtime(), &self.clock);
+        if matches!(stdio, Stdio::Log)
+            && let Some(spare) = runtime.spares.take(self.linked, clock.limits)
+        {
+            return Ok(Instance::of_spare(
+                spare,
+                self.linked,
+                clock,
+                self.authority,
+                &runtime.network,
+            ));
+        }
+        Instance::new(self.linked, clock, stdio, self.authority, &runtime.network).await
     }
 
     /// Adds log, artifacts and usage to the result, the log to an error, and ends the call of the instance.

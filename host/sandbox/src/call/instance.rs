@@ -22,8 +22,12 @@ use crate::link::host::wasi::Stdio;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::stop_flag::StopFlag;
 use crate::link::limits::streams_too_large::StreamsTooLarge;
-use toolwit_core::{Artifact, CallUsage};
+use toolwit_core::limits::CallLimits;
+use toolwit_core::{Artifact, CallUsage, ToolContext};
 use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Maximum fuel of start code that also runs before a call. It takes about a millisecond.
+const REPEATABLE_START_FUEL_MAX: u64 = 1_000_000;
 
 /// An instance of a component. Its owner must drop it after an error of guest code, because the store must not be entered
 /// again. After a result over its limit, the instance can be used.
@@ -31,6 +35,8 @@ pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
+    /// Whether a spare instance of the component is the same as one that is created in a call.
+    is_start_repeatable: bool,
     /// The fuel at the start of the call.
     initial_fuel: u64,
     /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
@@ -38,6 +44,37 @@ pub(crate) struct Instance {
     fuel_meter: Option<FuelMeter>,
     /// The status with which the guest exited.
     exit_status: Option<i32>,
+}
+
+/// An instance whose start code has ended, and which no call uses yet.
+pub(super) struct StartedInstance {
+    store: Store<HostState>,
+    exports: component::Instance,
+}
+
+impl StartedInstance {
+    /// Creates an instance without a call: it has no authority. Its start code runs under `limits`.
+    ///
+    /// # Errors
+    /// Those of the start code, such as a call into the host.
+    pub(super) async fn without_call(
+        linked: &LinkedComponent,
+        limits: &CallLimits,
+        network: &Arc<Network>,
+    ) -> Result<Self, Error> {
+        let context = ToolContext::new();
+        let clock = CallClock::start(limits, &context);
+        let state = HostState::new(host_setup(linked, limits, None, network), Stdio::Log);
+        let stop = state.meter.stop.clone();
+        start(linked, state, &stop, &clock).await
+    }
+
+    /// Returns whether every instance of the component starts like this one, in a short time: the start code called nothing of
+    /// the host and used little fuel. `limits` are those under which the instance was created.
+    pub(super) fn is_repeatable(&self, limits: &CallLimits) -> bool {
+        let fuel = limits.fuel_max.saturating_sub(self.store.get_fuel().unwrap_or(0));
+        fuel <= REPEATABLE_START_FUEL_MAX && !self.store.data().has_called_host()
+    }
 }
 
 impl Instance {
@@ -49,34 +86,49 @@ impl Instance {
         authority: &Authority,
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
-        let limits = clock.limits;
-        let (mut store, stop) = make_store(linked, clock, stdio, authority, network)?;
-        let fuel_meter = FuelMeter::of(clock.context);
-        let outcome = {
-            let instantiation = pin!(linked.instantiate(&mut store));
-            run_guest(&stop, &clock.deadline(), clock.cancel(), instantiation).await
-        };
-        let failure = match outcome {
-            Ok(Ok(exports)) => {
-                return Ok(Self {
-                    store,
-                    exports,
-                    stop,
-                    initial_fuel: limits.fuel_max,
-                    fuel_meter,
-                    exit_status: None,
-                });
-            }
-            Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
-            Err(AbandonedGuest(cause)) => {
-                let host_calls = store.data().meter.host_calls();
-                guest_error::stop_error(cause, clock, Phase::Instantiate, host_calls)
-            }
-        };
-        if let Some(meter) = fuel_meter {
-            meter.add(limits.fuel_max.saturating_sub(store.get_fuel().unwrap_or(0)));
+        let has_log_only = matches!(stdio, Stdio::Log);
+        let state = call_state(linked, clock, stdio, authority, network);
+        let stop = state.meter.stop.clone();
+        let started = start(linked, state, &stop, clock).await?;
+        Ok(Self {
+            is_start_repeatable: has_log_only && started.is_repeatable(clock.limits),
+            store: started.store,
+            exports: started.exports,
+            stop,
+            initial_fuel: clock.limits.fuel_max,
+            fuel_meter: FuelMeter::of(clock.context),
+            exit_status: None,
+        })
+    }
+
+    /// Uses a spare instance for a call. The instance must have been created under the limits of the call, so that the fuel
+    /// of its start code counts as in [`Instance::new`].
+    pub(super) fn of_spare(
+        spare: StartedInstance,
+        linked: &LinkedComponent,
+        clock: &CallClock<'_>,
+        authority: &Authority,
+        network: &Arc<Network>,
+    ) -> Self {
+        let StartedInstance { mut store, exports } = spare;
+        let state = call_state(linked, clock, Stdio::Log, authority, network);
+        let stop = state.meter.stop.clone();
+        store.data_mut().replace_with(state);
+        store.set_epoch_deadline(1);
+        Self {
+            store,
+            exports,
+            stop,
+            is_start_repeatable: true,
+            initial_fuel: clock.limits.fuel_max,
+            fuel_meter: FuelMeter::of(clock.context),
+            exit_status: None,
         }
-        Err(failure)
+    }
+
+    /// Returns whether a spare instance of the component is the same as one that is created in a call.
+    pub(super) fn is_start_repeatable(&self) -> bool {
+        self.is_start_repeatable
     }
 
     /// Sets the session that the instance belongs to.
@@ -222,28 +274,64 @@ impl Instance {
     }
 }
 
-/// Creates the store of an instance. A separate function, so that its locals do not enlarge the future of the caller.
-fn make_store(
+/// Runs the start code of a component in a new store.
+///
+/// # Errors
+/// Those of the start code. The fuel that it used is added to the meter of the surrounding call.
+async fn start(
+    linked: &LinkedComponent,
+    state: HostState,
+    stop: &StopFlag,
+    clock: &CallClock<'_>,
+) -> Result<StartedInstance, Error> {
+    let limits = clock.limits;
+    let store = state.into_store(linked.engine(), limits);
+    let mut store = store.map_err(|error| no_fuel(&error, Phase::Instantiate))?;
+    let outcome = {
+        let instantiation = pin!(linked.instantiate(&mut store));
+        run_guest(stop, &clock.deadline(), clock.cancel(), instantiation).await
+    };
+    let error = match outcome {
+        Ok(Ok(exports)) => return Ok(StartedInstance { store, exports }),
+        Ok(Err(error)) => guest_error::guest_error(&error, store.data(), clock, Phase::Instantiate),
+        Err(AbandonedGuest(cause)) => {
+            let host_calls = store.data().meter.host_calls();
+            guest_error::stop_error(cause, clock, Phase::Instantiate, host_calls)
+        }
+    };
+    if let Some(meter) = FuelMeter::of(clock.context) {
+        meter.add(limits.fuel_max.saturating_sub(store.get_fuel().unwrap_or(0)));
+    }
+    Err(error)
+}
+
+/// Creates the state of an instance at the start of its call.
+fn call_state(
     linked: &LinkedComponent,
     clock: &CallClock<'_>,
     stdio: Stdio,
     authority: &Authority,
     network: &Arc<Network>,
-) -> Result<(Store<HostState>, StopFlag), Error> {
-    let setup = HostSetup {
-        engine: linked.engine(),
-        uses_conversation: linked.uses_conversation(),
-        limits: clock.limits,
-        authority,
-        network,
-    };
+) -> HostState {
+    let setup = host_setup(linked, clock.limits, Some(authority), network);
     let mut state = HostState::new(setup, stdio);
     state.begin_call(authority, clock);
-    let stop = state.meter.stop.clone();
-    let store = state
-        .into_store(linked.engine(), clock.limits)
-        .map_err(|error| no_fuel(&error, Phase::Instantiate))?;
-    Ok((store, stop))
+    state
+}
+
+fn host_setup<'a>(
+    linked: &'a LinkedComponent,
+    limits: &'a CallLimits,
+    authority: Option<&'a Authority>,
+    network: &'a Arc<Network>,
+) -> HostSetup<'a> {
+    HostSetup {
+        engine: linked.engine(),
+        uses_conversation: linked.uses_conversation(),
+        limits,
+        authority,
+        network,
+    }
 }
 
 fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {

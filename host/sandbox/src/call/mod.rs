@@ -20,6 +20,7 @@ pub(crate) mod session;
 pub(crate) mod session_call;
 pub(crate) mod session_limits;
 mod session_waits;
+pub(crate) mod spare_instances;
 pub(crate) mod stop;
 pub(crate) mod tool;
 pub(crate) mod tool_result;

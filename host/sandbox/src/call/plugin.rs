@@ -322,6 +322,15 @@ impl Plugin {
         load_or_compile(engines, source, inspection, progress)
     }
 
+    /// Creates the spare instance of the component. A component whose instances occupy several slots of wasmtime's instance
+    /// pool has none.
+    pub(super) async fn prepare_instance(&self, linked: &Arc<LinkedComponent>, limits: CallLimits) {
+        if self.inspection().footprint.slots() == 1 {
+            let _ticking = self.runtime.engines.ticker.run();
+            self.runtime.spares.prepare(linked, limits, &self.runtime.network).await;
+        }
+    }
+
     /// Waits for a permit to run a call.
     pub(super) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         self.permits.acquire(context, limits).await

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::session_limits::SessionLimits;
+use super::spare_instances::SpareInstances;
 use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStore, SecretValues};
 use crate::grants::file::NewGrant;
 use crate::inspect::imports::WasiVersions;
@@ -64,6 +65,7 @@ pub struct Runtime {
     pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
     pub(crate) sessions: SessionLimits,
+    pub(super) spares: SpareInstances,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
@@ -96,6 +98,7 @@ impl Runtime {
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionLimits::new(&options.engine_limits);
+        let spares = SpareInstances::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
                 options.engine_limits,
@@ -106,6 +109,7 @@ impl Runtime {
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
             sessions,
+            spares,
             authorities: Arc::new(authorities),
             network: Arc::new(network),
         }))

@@ -31,7 +31,8 @@ pub(crate) struct HostSetup<'a> {
     /// Whether the component imports an interface through which it can access its conversation.
     pub(crate) uses_conversation: bool,
     pub(crate) limits: &'a CallLimits,
-    pub(crate) authority: &'a Authority,
+    /// The authority of the call; `None` for a spare instance, which has no call yet.
+    pub(crate) authority: Option<&'a Authority>,
     pub(crate) network: &'a Arc<Network>,
 }
 
@@ -49,6 +50,7 @@ pub(crate) struct HostState {
     uses_conversation: bool,
     /// The number of the session that the instance belongs to.
     session: Option<u64>,
+    has_called_host: bool,
     memory: HostMemory,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
@@ -71,16 +73,33 @@ impl HostState {
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
             authority: None,
-            files: Files::new(authority.rights.directories()),
+            files: Files::new(
+                authority
+                    .map(|authority| authority.rights.directories())
+                    .unwrap_or_default(),
+            ),
             resources,
             conversation: None,
             uses_conversation: setup.uses_conversation,
             session: None,
+            has_called_host: false,
             memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
         }
+    }
+
+    /// Replaces the state of a spare instance by the state of the call that uses the instance. The memories and tables that the
+    /// instance has remain counted.
+    pub(crate) fn replace_with(&mut self, state: Self) {
+        let limiter = self.limiter.clone();
+        *self = Self { limiter, ..state };
+    }
+
+    /// Returns whether the guest has called the host.
+    pub(crate) fn has_called_host(&self) -> bool {
+        self.has_called_host
     }
 
     /// Sets the limits of another call on a reused instance.
@@ -188,6 +207,9 @@ impl HostState {
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
+            if matches!(hook, CallHook::CallingHost) {
+                store.data_mut().has_called_host = true;
+            }
             if matches!(hook, CallHook::ReturningFromHost) {
                 let objects = if store.data().memory.is_due() {
                     concurrent_objects(&mut store)

@@ -50,20 +50,20 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
 }
 
 /// Creates a WASI context with the granted variables. Clocks and randomness are real if the grant permits it, and frozen
-/// otherwise.
-pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
+/// otherwise. Without an authority, nothing is granted.
+pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: Option<&Authority>) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
     // By default, the builder denies files, environment, arguments, addresses and name lookup. The rest is configured here.
     wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
-    for (name, value) in &authority.variables {
+    for (name, value) in authority.iter().flat_map(|authority| &authority.variables) {
         wasi.env(name, value.as_str());
     }
-    let rights = &authority.rights.effective;
-    if let Some(second) = frozen_second(rights) {
+    let rights = authority.map(|authority| &authority.rights.effective);
+    if let Some(second) = rights.map_or(Some(0), frozen_second) {
         wasi.wall_clock(FrozenClock(second))
             .monotonic_clock(FrozenClock(second));
     }
-    match rights.random() {
+    match rights.and_then(EffectiveRights::random) {
         Some(RandomRule::Real) => {}
         Some(RandomRule::Frozen(seed)) => {
             wasi.secure_random(Deterministic::new(frozen_bytes(seed, "secure")))

@@ -12,7 +12,7 @@ pub(crate) enum DeniedGrowth {
 }
 
 /// Limits the total size of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GrowthLimiter {
     memory_bytes: u64,
     memory_bytes_max: u64,
