@@ -11,7 +11,7 @@
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
-//! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, work after the answer |
+//! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, deferred work |
 //! | `set` | [`ToolSet`], [`SharedToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
 //! | `interceptor` | [`Interceptor`]s, which decide about every call of a tool |
@@ -51,9 +51,9 @@ pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,
 };
 pub use context::{
-    AfterAnswer, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing,
-    CHANNEL, CHAT_ID, LOOP_ID, LateResult, LeftWork, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink,
-    ToolCaller, ToolContext,
+    BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
+    CHAT_ID, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
+    OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{
