@@ -78,13 +78,13 @@ impl PreparedCall {
 /// count as incomplete.
 fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
     let parsed = parse_arguments(text);
-    if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {
+    if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.is_repaired) {
         let message = "the answer was cut before this call was complete; it was not executed";
         return Err(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
             .with_suggestion("call it again, with shorter arguments"));
     }
     parsed
-        .map(|parsed| (parsed.arguments, parsed.repaired))
+        .map(|parsed| (parsed.arguments, parsed.is_repaired))
         .map_err(Error::from)
 }
 

@@ -24,10 +24,14 @@ fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> boo
     if path.len() > FACADE_DEPTH_MAX {
         return false;
     }
-    if content.folded().iter().any(|tool| tool.definition().name() == wanted) {
+    if content
+        .fixed_tools()
+        .iter()
+        .any(|tool| tool.definition().name() == wanted)
+    {
         return true;
     }
-    content.folded().iter().any(|tool| {
+    content.fixed_tools().iter().any(|tool| {
         path.push(tool.definition().name().to_owned());
         let is_inside = contains(tool, wanted, path);
         if !is_inside {

@@ -44,6 +44,7 @@ pub struct ToolContext {
     values: Arc<Values>,
     extensions: Arc<Extensions>,
     cancel: CancellationToken,
+    /// Whether `cancel` was set. If it was not, [`merged_with`](Self::merged_with) uses the token of the other context.
     has_own_cancel: bool,
     output: Option<Arc<dyn OutputSink>>,
     tools: Option<Arc<dyn ToolCaller>>,
@@ -76,7 +77,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns a copy with one more typed object, such as limits or a process. It is looked up by its type.
+    /// Returns a copy with one more typed object, such as the limits of the call. It replaces an object of the same type.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
         Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(extension));
@@ -146,13 +147,13 @@ impl ToolContext {
         }
     }
 
-    /// Returns a value.
+    /// Returns the value with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
-    /// Returns a value if it is a string.
+    /// Returns the value with this key, if it is a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
@@ -187,13 +188,13 @@ impl ToolContext {
         self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
     }
 
-    /// Returns the blackboard, which the tools of a process share.
+    /// Returns the blackboard, which the tools of a conversation or of an agent share.
     ///
     /// # Errors
-    /// [`ToolError::Model`] if there is no blackboard, as outside a conversation.
+    /// [`ToolError::Model`] if the context has no blackboard, as outside a conversation.
     pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
         self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
-            let message = "the call has no process, and therefore no blackboard";
+            let message = "the context of the call has no blackboard";
             ToolError::Model(
                 Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message)
                     .with_suggestion("call the tool in a conversation, or give its context a blackboard"),
@@ -214,7 +215,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns the tools that the called tool may call.
+    /// Returns the tools that the called tool may call, or `None` if it may call no tools.
     #[must_use]
     pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
         self.tools.as_ref()
@@ -226,7 +227,7 @@ impl ToolContext {
         self.output.as_ref()
     }
 
-    /// Returns the output to the user, or [`NoOutput`] if there is none.
+    /// Returns the output to the user, or [`NoOutput`] for a context without output.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
         self.output.as_deref().unwrap_or(&NoOutput)

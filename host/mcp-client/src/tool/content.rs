@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::value::Redaction;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::text::json_bytes;
+use toolwit_core::text::json_len;
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
 /// Text and artifacts, in the order in which they arrived.
@@ -148,8 +148,8 @@ pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Resu
 
 fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
     let limits = CallLimits::default();
-    let structured = structured.map_or(0, json_bytes);
-    let artifacts: usize = artifacts.iter().map(|artifact| json_bytes(&artifact.value)).sum();
+    let structured = structured.map_or(0, json_len);
+    let artifacts: usize = artifacts.iter().map(|artifact| json_len(&artifact.value)).sum();
     let sizes = [
         (
             "result_bytes_max",

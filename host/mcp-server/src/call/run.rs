@@ -11,7 +11,7 @@ use crate::client::{InputRound, LogLevel, McpClient};
 use crate::principal::Principal;
 use crate::wire::{MetaContext, Notes, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
-use toolwit::tool::AfterAnswer;
+use toolwit::tool::DeferredWork;
 use toolwit::{Arguments, Error};
 
 /// The outcome of a call.
@@ -53,8 +53,8 @@ pub(crate) async fn call(
         .with_cancel(request.ct.child_token())
         .with_output(progress.output())
         .with_extension(client.clone());
-    let context = match request.extensions.get::<AfterAnswer>() {
-        Some(after_answer) => context.with_extension(after_answer.clone()),
+    let context = match request.extensions.get::<DeferredWork>() {
+        Some(deferred_work) => context.with_extension(deferred_work.clone()),
         None => context,
     };
     let answer = tokio::select! {

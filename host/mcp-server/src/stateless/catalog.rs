@@ -149,7 +149,7 @@ impl Catalog {
         for inner in tools
             .iter()
             .filter_map(|tool| tool.facade())
-            .flat_map(|facade| facade.folded())
+            .flat_map(|facade| facade.fixed_tools())
         {
             self.add(inner, None);
         }
@@ -227,7 +227,7 @@ impl Catalog {
         let (definition, target) = fixed.unwrap_or_else(|| {
             let definition = tool.definition().clone();
             let target = match tool.facade() {
-                Some(facade) => Target::Facade(self.add_folded(facade.folded())),
+                Some(facade) => Target::Facade(self.add_inner_tools(facade.fixed_tools())),
                 None => Target::Tool(definition.id.clone()),
             };
             (definition, target)
@@ -245,7 +245,7 @@ impl Catalog {
     }
 
     /// Adds the tools behind a facade that the catalog does not have yet. Returns the names of all of them.
-    fn add_folded(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
+    fn add_inner_tools(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
         let name = |tool: &Arc<dyn Tool>| {
             self.add(tool, None)
                 .or_else(|| self.names_by_id.get(&tool.definition().id).cloned())

@@ -143,7 +143,10 @@ impl Shape {
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
         let is_function = |index: &usize| *index < self.functions.len();
-        let dynamic = self.dynamic.iter().flat_map(|dynamic| dynamic.contract.functions());
+        let dynamic = self
+            .dynamic
+            .iter()
+            .flat_map(|dynamic| dynamic.contract.function_indexes());
         let interceptor = self
             .interceptor
             .iter()

@@ -197,7 +197,7 @@ impl Inspection {
     /// `None` for a component without dynamic tools.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
-        let call = self.shape.dynamic.as_ref()?.contract.call();
+        let call = self.shape.dynamic.as_ref()?.contract.call_index();
         self.shape.functions.get(call)?.interface.as_deref()
     }
 
