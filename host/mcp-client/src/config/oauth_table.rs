@@ -1,4 +1,4 @@
-//! The table `oauth` of a server.
+//! The table `oauth` of a server in a configuration file.
 
 use serde::Deserialize;
 

@@ -69,7 +69,7 @@ pub struct ServerConfig {
     /// The values of the caller's context that the server receives as `_meta`. Keys that a [`Setting`] of the server
     /// uses are never sent.
     pub meta: MetaFilter,
-    /// Directories that the server receives as roots, if it requests them.
+    /// Directories that the server receives as roots, if it requests them. Relative paths are left out.
     pub roots: Vec<PathBuf>,
     /// Maximum time of a call without progress.
     pub timeout: Duration,

@@ -1,4 +1,4 @@
-//! Starting a server, and agreeing on a revision of the protocol.
+//! Connecting to a server: starting it if it is a process, and agreeing on a revision of the protocol.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use url::Url;
 use zeroize::Zeroizing;
 
+use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::handler::Handler;
 use super::input::InputProvider;
 use super::notices::Notices;
-use super::session_pool::ClientOptions;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
 use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
 use crate::login::LoginSlot;
@@ -37,7 +37,7 @@ const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// Starts a server and agrees on a revision.
+/// Connects to a server and agrees on a revision.
 ///
 /// # Errors
 /// The reason why the server cannot be used, without secrets.
@@ -80,14 +80,14 @@ pub(super) async fn connect(
     }
 }
 
-/// A server that is being started.
+/// The start of a connection: the server, and the state that later attempts share.
 struct ServerStart<'a> {
     config: &'a ServerConfig,
     options: &'a ClientOptions,
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server whose token is not configured.
+    /// The source of tokens of an HTTP server whose token is not configured, once it has obtained the first token.
     tokens: Option<TokenSource>,
 }
 
@@ -113,7 +113,7 @@ impl ServerStart<'_> {
             && !first_error.is_authorization_required()
             && !self.has_token_failure();
         if can_retry {
-            // A server that supports only the handshake may end the connection when the client requests its revisions.
+            // A server that supports only the handshake may end the connection at the request `server/discover`.
             self.diagnostics = Diagnostics::default();
             if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
                 return self.check_revision(service);
@@ -303,8 +303,9 @@ impl ServerStart<'_> {
                 .with_suggestion("check `oauth` of the server");
         }
         if error.is_authorization_required() {
-            return unauthorized(name, "it requires authorization")
-                .with_suggestion("set `bearer` or `oauth` of the server");
+            // Without a source of tokens, the token or the header is configured.
+            return unauthorized(name, "it refuses the configured credentials")
+                .with_suggestion("check `bearer`, or the header `authorization`, of the server");
         }
         let why = match (error, self.diagnostics.end_reason().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,

@@ -30,8 +30,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(300);
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments
-/// itself.
+/// Keywords that are removed from schemas, because they do not restrict arguments, or are too expensive to check. The server
+/// checks the arguments itself.
 const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -85,7 +85,7 @@ impl Listing {
 /// Reads the list of tools, page by page, within limits.
 ///
 /// # Errors
-/// If the server does not answer, or its answer is not a list.
+/// If the server does not answer in time, or its answer is not a list.
 pub(super) async fn list_tools(
     connection: &Connection,
     config: &Arc<ServerConfig>,
@@ -139,7 +139,7 @@ fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool>
 struct Pages {
     tools: Vec<Tool>,
     ttl: Option<Duration>,
-    /// The limits that the list exceeds.
+    /// Why further tools of the list were not read.
     notes: Vec<WithheldTool>,
 }
 

@@ -65,7 +65,7 @@ fn parse(text: &str) -> Challenge {
     }
 }
 
-/// Splits text after its first value, which is quoted or not.
+/// Returns the value at the start of a text, without quotes and escapes, and the rest of the text.
 fn parameter_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
