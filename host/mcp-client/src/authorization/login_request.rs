@@ -20,7 +20,8 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 /// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
 ///
 /// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own issuer. If
-/// the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and open [`PendingLogin::url`] in a browser.
+/// the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and open
+/// [`PendingLogin::url`] in a browser.
 ///
 /// ```no_run
 /// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};

@@ -47,7 +47,8 @@ impl Secrets {
 }
 
 impl Redaction {
-    /// Adds a secret that is redacted for good, such as one of the configuration. A value that is too short to be redacted is ignored.
+    /// Adds a secret that is redacted for good, such as one of the configuration.
+    /// A value that is too short to be redacted is ignored.
     pub(crate) fn add(&self, secret: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if secret.len() >= VALUE_BYTES_MIN && !secrets.has(secret) {

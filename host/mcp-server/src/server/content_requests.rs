@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
-use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
+use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionSealer};
 use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, UiPages, complete};
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
@@ -39,7 +39,7 @@ impl ContentRequests<'_> {
         &self,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
-        questions: &QuestionStates,
+        questions: &QuestionSealer,
     ) -> Result<GetPromptResponse, ErrorData> {
         let prompt = self.content.prompt(&request.name).ok_or_else(|| {
             let name: String = request.name.chars().take(80).collect();

@@ -87,7 +87,7 @@ impl ClientSession {
     pub(crate) fn subscribe(&self, uri: String) -> Result<(), ErrorData> {
         let mut subscriptions = self.subscriptions();
         if subscriptions.len() >= SUBSCRIPTIONS_MAX && !subscriptions.contains(&uri) {
-            let message = format!("a session can subscribe to {SUBSCRIPTIONS_MAX} resources");
+            let message = format!("a session can subscribe to at most {SUBSCRIPTIONS_MAX} resources");
             return Err(ErrorData::invalid_request(message, None));
         }
         subscriptions.insert(uri);

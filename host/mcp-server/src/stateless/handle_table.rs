@@ -34,7 +34,8 @@ pub(super) struct HandleTable {
 struct HandleState {
     sessions: HashMap<u64, SessionHandles>,
     handles: HashMap<String, Handle>,
-    next_session: u64,
+    /// The number of the session that was added last.
+    last_session: u64,
 }
 
 struct SessionHandles {
@@ -66,7 +67,8 @@ impl Entity {
 }
 
 impl HandleTable {
-    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired.
+    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired, and records a use of its
+    /// session.
     pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
         let mut state = self.state();
         state.expire();
@@ -99,7 +101,7 @@ impl HandleTable {
         entities.into_iter().map(|entity| state.issue(number, entity)).collect()
     }
 
-    /// Returns the sessions.
+    /// Returns the sessions that have handles.
     pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
         let state = self.state();
         state
@@ -159,14 +161,14 @@ impl HandleState {
             return *number;
         }
         self.make_room(principal);
-        self.next_session += 1;
+        self.last_session += 1;
         let session_handles = SessionHandles {
             session: session.clone(),
             principal: principal.to_owned(),
             handles: HashMap::new(),
         };
-        self.sessions.insert(self.next_session, session_handles);
-        self.next_session
+        self.sessions.insert(self.last_session, session_handles);
+        self.last_session
     }
 
     /// Ends the least recently used session of a principal that has too many.
