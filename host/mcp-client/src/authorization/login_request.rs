@@ -17,7 +17,8 @@ use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, defaul
 use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
+/// A request to log a user in at a server over HTTP, by the authorization code flow of OAuth with PKCE. The browser must run on
+/// the same machine.
 ///
 /// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own issuer. If
 /// the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and open

@@ -34,7 +34,9 @@ pub struct PendingLogin {
     /// The requested scopes.
     pub(super) scopes: Vec<String>,
     pub(super) client: LoginClient,
+    /// The random value that the response must repeat.
     pub(super) state: Zeroizing<String>,
+    /// The random value that proves at the token request that this process began the login (PKCE).
     pub(super) verifier: Zeroizing<String>,
     /// The address to which the browser returns.
     pub(super) redirect: String,

@@ -71,7 +71,7 @@ pub struct ServerConfig {
     pub meta: MetaFilter,
     /// Directories that the server receives as roots, if it requests them. Relative paths are left out.
     pub roots: Vec<PathBuf>,
-    /// Maximum time of a call without progress.
+    /// Maximum time in which a call neither ends nor reports progress.
     pub timeout: Duration,
     /// Maximum time to start the server and to agree on a revision.
     pub startup_timeout: Duration,
@@ -215,7 +215,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the OAuth client that obtains the tokens, in place of a fixed bearer token. Ignored for a process.
+    /// Sets the OAuth client that obtains the tokens if no bearer token is set. Ignored for a process.
     #[must_use]
     pub fn with_oauth(mut self, client: OauthClient) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -282,7 +282,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the maximum time of a call without progress.
+    /// Sets the maximum time in which a call neither ends nor reports progress.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;

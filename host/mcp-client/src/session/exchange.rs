@@ -31,7 +31,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ToolContext,
     /// Entries of `_meta`, in addition to those of the protocol.
     pub(crate) meta: Map<String, Value>,
-    /// The maximum time without progress.
+    /// The maximum time in which the request neither ends nor reports progress.
     pub(crate) idle_max: Duration,
     /// The maximum time in total of a request that reports progress.
     pub(crate) wall_max: Duration,
@@ -52,7 +52,7 @@ impl Exchange<'_> {
 /// The reason why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The server answered with an error.
+    /// The server answered with an error, or the client refused the server's request for input.
     #[error("{}", quoted(&.0.message))]
     Refused(ErrorData),
     /// The server has ended the session, and did not process the request.

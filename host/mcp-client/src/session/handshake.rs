@@ -122,7 +122,7 @@ impl ServerStart<'_> {
         Err(self.handshake_error(&first_error).await)
     }
 
-    /// Starts the server once. The inner error is that of the handshake; the outer error prevents every attempt.
+    /// Connects once. The inner error is that of the handshake; the outer error would prevent every further attempt, too.
     async fn attempt(
         &mut self,
         lifecycle: ClientLifecycleMode,
@@ -255,7 +255,8 @@ impl ServerStart<'_> {
         ))
     }
 
-    /// Returns the value of a setting. A secret value is added to the redaction.
+    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the variable, header
+    /// or setting; it is empty for an argument.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
             let why = format!("{} for `{name}`", error.message);
@@ -292,7 +293,7 @@ impl ServerStart<'_> {
         self.tokens.as_ref().is_some_and(|tokens| tokens.failure().is_some())
     }
 
-    /// Describes a failed handshake.
+    /// Returns the error of a failed handshake.
     async fn handshake_error(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
         if let Some(failure) = self.tokens.as_ref().and_then(TokenSource::failure) {

@@ -17,7 +17,7 @@ pub(crate) enum HttpFailure {
     /// There was no connection, so that nothing was sent.
     #[error("the request failed: {0}")]
     Connect(String),
-    /// The connection failed after it was established. The server may have received the request.
+    /// The request failed in another way. The server may have received it.
     #[error("the request failed: {0}")]
     Request(String),
     #[error("{0}")]

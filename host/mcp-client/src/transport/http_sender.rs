@@ -40,7 +40,7 @@ pub(crate) const NOT_PROCESSED: i32 = -32_093;
 /// The maximum number of bytes that are read from the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum length of an error response in a message, in characters.
+/// The maximum length of the beginning of an error response that an error quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
 
 /// The maximum time until the server accepts a message that is not a request.

@@ -132,7 +132,7 @@ impl ClientSession {
             let listed = ui_pages.link(listed, &tool.definition);
             listed.with_annotations(wire::annotations(*effect))
         });
-        wire::page(tools.collect::<Vec<Tool>>(), cursor)
+        wire::tool_page(tools.collect::<Vec<Tool>>(), cursor)
     }
 
     /// Calls a tool. A change of the list is announced before the result is returned.

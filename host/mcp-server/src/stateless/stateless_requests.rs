@@ -50,7 +50,7 @@ impl StatelessRequests {
     /// If the cursor is invalid.
     pub(crate) async fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
         let catalog = self.catalogs.of(principal);
-        let page = wire::page(with_annotations(&catalog, principal).await, cursor)?;
+        let page = wire::tool_page(with_annotations(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 

@@ -160,7 +160,7 @@ impl CallTasks {
         let options = TaskOptions::new().with_ttl_ms(ttl).with_poll_interval_ms(POLL_MS);
         let task = manager.spawn(options, |task| {
             call.slot.begin(task.clone());
-            Box::pin(follow(call, task, bytes))
+            Box::pin(await_answer(call, task, bytes))
         });
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
@@ -232,7 +232,7 @@ impl CallTasks {
 }
 
 /// Waits for the answer of a call, or for its cancellation. When the task expires, the call is stopped.
-async fn follow(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
+async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
     let _stopped_at_the_end = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,

@@ -33,7 +33,8 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Returns the description of a server, or `None` if it has no metadata: each request for them gets an error status.
+    /// Returns the description of a server, or `None` if it has no metadata: the server answers each request
+    /// for it with an error status.
     ///
     /// # Errors
     /// If the metadata cannot be read, or is for another server.
