@@ -1,4 +1,4 @@
-//! The tables `[mcp.NAME]` of `mcp.toml` and `toolwit.toml`.
+//! The configurations of all servers, and their tables `[mcp.NAME]` in `mcp.toml` and `toolwit.toml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

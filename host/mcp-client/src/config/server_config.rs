@@ -18,7 +18,7 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
 /// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource)
-/// has them. Programs such as `npx` do not start without them, and none holds a secret.
+/// has them. Programs such as `npx` need some of them to start, and none holds a secret.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",

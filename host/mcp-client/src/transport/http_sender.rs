@@ -53,7 +53,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 type Failure = StreamableHttpError<HttpFailure>;
 
-/// Sends requests to a server. It follows no redirects, uses no proxy, and reads limited responses.
+/// Sends requests to a server. It follows no redirects, uses no proxy, and reads only responses of limited size.
 #[derive(Clone)]
 pub(crate) struct HttpSender {
     client: Client,
@@ -327,7 +327,7 @@ impl StreamableHttpClient for HttpSender {
         }
         let response = self.send(Method::GET, &uri, session_id.as_deref(), custom_headers, None);
         let Ok(response) = tokio::time::timeout(self.wall_max, response).await else {
-            // After the end of a stream, the library opens it again. After an error, it would not.
+            // The library opens a stream again after its end, but not after an error of this function.
             return Ok(stream::empty().boxed());
         };
         let response = response?;

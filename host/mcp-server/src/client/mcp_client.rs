@@ -87,7 +87,7 @@ impl McpClient {
         })
     }
 
-    /// Returns whether the client declared that it answers such a request.
+    /// Returns whether the request is valid, and the client declared that it answers such requests.
     #[must_use]
     pub fn can_answer(&self, request: &ClientRequest) -> bool {
         let request = request.to_wire();

@@ -153,7 +153,7 @@ fn is_text(mime_type: &str) -> bool {
         )
 }
 
-/// Returns the type of a file by its extension.
+/// Returns the media type of a file by its extension.
 pub(super) fn mime_type_of(path: &str) -> &'static str {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {

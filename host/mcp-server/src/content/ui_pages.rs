@@ -15,7 +15,7 @@ const URI_PREFIX: &str = "ui://";
 /// The key of the link to a user interface in the entry of a tool.
 const META: &str = "ui";
 
-/// The type of a user interface.
+/// The media type of a user interface.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The extension that a client declares to show user interfaces.
@@ -79,7 +79,7 @@ impl UiPages<'_> {
         Some(contents.map_err(|error| error.to_string()))
     }
 
-    /// Adds the link to the user interface that shows the results of a tool to the entry of the tool, if it has one.
+    /// Adds a link to the entry of a tool, if the manifest names a user interface that shows the results of the tool.
     pub(crate) fn link(&self, listed: Tool, definition: &ToolDefinition) -> Tool {
         let registry = self.0.host().registry();
         let manifest = registry

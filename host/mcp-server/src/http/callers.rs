@@ -55,7 +55,7 @@ impl Callers {
     /// Creates the callers. Without tokens and rules, `local` makes all requests.
     ///
     /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use up all
-    /// of it.
+    /// of them.
     pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
         let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
         let pending_max = (options.connections_max / group_count).max(1);

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use super::fixed_method::EntityKind;
 use super::live_session::LiveSession;
 
-/// How long a handle is valid after its last use.
+/// How long the handles of a session are valid after the last use of the session. The use of one handle extends the validity of
+/// all.
 pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 
 /// The random bytes of a handle: 144 bits cannot be guessed.

@@ -184,8 +184,8 @@ impl AuthorizationServer {
     /// Returns the URL at which a user logs in.
     ///
     /// # Errors
-    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC
-    /// 7636).
+    /// If the issuer does not have this endpoint or does not support PKCE with SHA-256 (RFC 7636), or if the endpoint cannot be
+    /// used.
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {

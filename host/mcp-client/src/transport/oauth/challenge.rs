@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode};
 /// The maximum length of a header that is parsed, in bytes. A longer one is ignored.
 const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 
-/// The requirements of a server that refused a token.
+/// The requirements of a server that refused a token, or a request without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// The scopes that the request needs.

@@ -106,7 +106,7 @@ pub(super) struct AccessToken {
 }
 
 impl AccessToken {
-    /// Creates the header of a token. Without a validity, it is renewed after a day.
+    /// Creates the header of a token. A token without a validity is renewed as if it had the longest one.
     ///
     /// # Errors
     /// If no header can carry the token.
