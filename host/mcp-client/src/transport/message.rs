@@ -27,6 +27,9 @@ pub(crate) enum MessageError {
 }
 
 /// Parses a message. Takes ownership of the text, to free its memory before the message is deserialized.
+///
+/// # Errors
+/// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not counted.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);

@@ -34,7 +34,7 @@ pub(crate) struct CallRequest<'r> {
 }
 
 /// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
-/// notifications. The text that a guest writes to its standard output becomes a debug message of the client's log.
+/// notifications. The standard output, the standard error and the log of a guest become a debug message of the client's log.
 pub(crate) async fn call(
     tools: &ToolSession,
     name: &str,

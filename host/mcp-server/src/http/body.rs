@@ -36,7 +36,7 @@ pub(super) fn size_max(body: &Incoming) -> usize {
 /// Reads a body within its limits.
 ///
 /// # Errors
-/// If it exceeds one of them, or the connection ends.
+/// If the body exceeds a limit, or the connection ends.
 pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let limited = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_WALL_MAX, limited).await {
