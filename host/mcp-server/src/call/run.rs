@@ -50,7 +50,7 @@ pub(crate) async fn call(
     let progress = CallOutput::start(request);
     let (client, mut outbox) = McpClient::of_request(request, round, log_min);
     let context = call_context(principal.context(), &MetaContext(&request.meta))
-        .with_cancel(request.ct.child_token())
+        .with_cancel(request.ct.clone())
         .with_output(progress.output())
         .with_extension(client.clone());
     let context = match request.extensions.get::<DeferredWork>() {

@@ -171,7 +171,12 @@ impl<'a> GuardedCall<'a> {
 }
 
 /// Drops the instance of a call, and creates a spare instance for the next one.
-async fn replace_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
+async fn replace_instance(
+    instance: Instance,
+    plugin: Arc<Plugin>,
+    component: Arc<LinkedComponent>,
+    limits: CallLimits,
+) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
     if is_start_repeatable {

@@ -339,7 +339,10 @@ impl Plugin {
     pub(super) async fn prepare_instance(&self, component: &Arc<LinkedComponent>, limits: CallLimits) {
         if self.inspection().footprint.slots() == 1 {
             let _ticking = self.runtime.engines.ticker.run();
-            self.runtime.spares.prepare(component, limits, &self.runtime.network).await;
+            self.runtime
+                .spares
+                .prepare(component, limits, &self.runtime.network)
+                .await;
         }
     }
 

@@ -38,7 +38,8 @@ pub(crate) struct HostSetup<'a> {
 
 /// The data of a store. It belongs to one instance and is dropped with it.
 pub(crate) struct HostState {
-    wasi: WasiCtx,
+    /// `None` for a spare instance whose guest has not called the host.
+    wasi: Option<WasiCtx>,
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
@@ -70,7 +71,7 @@ impl HostState {
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
-            wasi: wasi::context(stdio, &log, authority),
+            wasi: authority.map(|authority| wasi::context(stdio, &log, Some(authority))),
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
             authority: None,
@@ -246,7 +247,9 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.meter.count_host_call();
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self
+                .wasi
+                .get_or_insert_with(|| wasi::context(Stdio::Log, &self.log, None)),
             table: &mut self.resources,
         }
     }
