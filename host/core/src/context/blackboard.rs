@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 
 use crate::limits::{BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX};
-use crate::text::weight_of;
+use crate::text::json_weight_of;
 use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
 /// The objects that the tools of a conversation or of an agent share, in insertion order.
@@ -211,7 +211,7 @@ impl MemoryBlackboard {
 
 impl Blackboard for MemoryBlackboard {
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
-        let added_bytes = weight_of(&object) + name.map_or(0, str::len) as u64;
+        let added_bytes = json_weight_of(&object) + name.map_or(0, str::len) as u64;
         let mut content = self.content();
         let bytes = content.bytes.saturating_add(added_bytes);
         let BlackboardLimits { entries_max, bytes_max } = self.limits;

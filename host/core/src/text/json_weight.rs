@@ -44,7 +44,8 @@ pub fn json_len(value: &impl Serialize) -> usize {
 }
 
 /// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
-pub(crate) fn weight_of(value: &impl Serialize) -> u64 {
+#[must_use]
+pub fn json_weight_of(value: &impl Serialize) -> u64 {
     let counter = count_json(value);
     (counter.bytes as u64).saturating_add((counter.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
 }
@@ -103,7 +104,7 @@ mod tests {
     fn a_value_weighs_as_much_as_its_text() {
         for value in [json!({}), json!([1, "a,[{\\\" b", {"c": [null, true]}]), json!("[[[[")] {
             let text = value.to_string();
-            assert_eq!(weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
+            assert_eq!(json_weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
         }
         assert_eq!(json_part_count(b"\"[[[[\""), 1, "text has one part");
         assert_eq!(json_weight(b"[{},{}]"), 7 + 5 * PART_BYTES);

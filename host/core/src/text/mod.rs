@@ -10,8 +10,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
-pub(crate) use json_weight::weight_of;
-pub use json_weight::{json_len, json_part_count, json_weight};
+pub use json_weight::{json_len, json_part_count, json_weight, json_weight_of};
 
 /// The number of hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;
