@@ -42,7 +42,7 @@ struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
-    /// The arguments that a person or an interceptor put in the place of those of the model, by call.
+    /// The arguments that a person put in the place of those of the model, by call.
     edited_arguments: HashMap<String, Arguments>,
     /// The background calls without a late result: the id of each, and the name and the id of its tool.
     background: Vec<(String, ToolName, ToolId)>,
