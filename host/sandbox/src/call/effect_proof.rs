@@ -65,7 +65,7 @@ impl Plugin {
 
 /// Returns the first rule that lets a plugin change something outside its own instance, or `None` if there is no such rule.
 async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
-    if let Some(rule) = rights.writing_rule() {
+    if let Some(rule) = rights.describe_writing_rule() {
         return Some(rule);
     }
     if rights.rules.tools.is_empty() {
