@@ -1,4 +1,4 @@
-//! The current grants: the content of the grants file, which is read again after every change.
+//! The current grants: those of the application, and those of the grants file, which is read again after it has changed.
 
 use std::collections::HashSet;
 use std::io;
@@ -43,13 +43,13 @@ struct GrantsState {
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
     load_error: Option<Error>,
-    /// The plugins and digests for which lost grants have been announced.
+    /// The names and digests of the plugins whose lost rules have been reported.
     announced: HashSet<(String, String)>,
 }
 
 impl CurrentGrants {
-    /// Reads the grants file. Without a file, only the grants of the application apply. No plugin gets access to
-    /// `protected_paths`, and no plugin can write to `plugin_paths`.
+    /// Reads the grants file, and opens the granted directories. Without a file, only the grants of the application apply. No
+    /// plugin gets access to `protected_paths` or to the file, and no plugin can write to `plugin_paths`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
@@ -79,15 +79,15 @@ impl CurrentGrants {
         load_error.map_or(Ok(current), Err)
     }
 
-    /// Lists the plugins that the grants name.
+    /// Lists the plugin that each grant names. A plugin with several grants occurs several times.
     pub(crate) fn granted_plugins(&self) -> Vec<String> {
         let state = self.lock();
         let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file has changed, or a granted directory was removed or created, since the file was read. Compares
-    /// metadata only, which is cheap enough for every call.
+    /// Returns whether the file has changed, or a granted directory was removed or created, since the grants were loaded.
+    /// Compares metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.lock();
         let file_changed = self
@@ -97,8 +97,8 @@ impl CurrentGrants {
         file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
-    /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change
-    /// the grants.
+    /// If the grants are stale, reads the file again and opens the directories that it grants. Blocks on the disk, and on other
+    /// processes that change the grants.
     pub(crate) fn reread(&self) {
         let mut directories = self.lock_directories();
         // Another thread may have read the file meanwhile.
@@ -111,14 +111,15 @@ impl CurrentGrants {
         }
     }
 
-    /// Returns whether all grants that gave these rights still apply. Does not read the file.
+    /// Returns whether all grants that gave these rights are still among the current grants, used up or not. Does not read the
+    /// file.
     pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
         let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
         rights.grant_identities.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
     }
 
-    /// Checks that the host can enforce rules.
+    /// Checks that the directories of rules can be granted in addition to the current grants.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
@@ -127,7 +128,7 @@ impl CurrentGrants {
         self.lock_directories().check(rules, &grants.unwrap_or_default())
     }
 
-    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants for one call, so pass it exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
@@ -148,7 +149,8 @@ impl CurrentGrants {
         })
     }
 
-    /// Decides which grants apply to this call. Records their use on a thread that may block.
+    /// Decides which of these grants apply to a call, on a thread that may block on recording their use. If that takes longer
+    /// than [`RECORD_WALL_MAX`], none of them applies.
     async fn admit(&self, grants: Vec<Grant>, conversation: ConversationNumber, grant_use: GrantUse) -> Admissions {
         let ledger = self.ledger.clone();
         let deciding = async move {
@@ -163,14 +165,15 @@ impl CurrentGrants {
             }
             Err(_) => {
                 tracing::error!(
-                    "the use of a grant cannot be recorded, because another process changes the grants, so that it does not apply"
+                    "a grant does not apply, because its use was not recorded in time; another process may hold its lock"
                 );
                 Admissions::default()
             }
         }
     }
 
-    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. Does not read the disk.
+    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. `admissions` has the
+    /// decisions of the ledger, if it has made them. Does not read the disk.
     fn decided_rights(
         &self,
         request: AuthorityRequest<'_>,
@@ -229,8 +232,8 @@ impl CurrentGrants {
         self.directories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the grants of the application and of the file. If the file has become invalid, the last valid grants stay in
-    /// memory, to identify the plugins that had a grant.
+    /// Loads the grants of the application and of the file. If the file has become unreadable or invalid, the last valid grants
+    /// stay in memory, to identify the plugins that had a grant.
     fn refresh(&self, directories: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.application_grants.is_empty() {

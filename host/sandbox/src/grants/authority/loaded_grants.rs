@@ -20,7 +20,8 @@ pub(super) struct LoadedGrants {
     grants: Grants,
     /// The directories of each grant, in the order of its rules.
     opened: Vec<Vec<OpenedRule>>,
-    /// The cached rights of each plugin and digest, discarded when the file changes.
+    /// The cached rights, by plugin name and digest. Has the plugins to which only permanent grants apply, because the use of
+    /// other grants changes the rights.
     rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
@@ -42,7 +43,8 @@ impl LoadedGrants {
         self.opened.iter().flatten().any(OpenedRule::is_outdated)
     }
 
-    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent.
+    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent; without it, such
+    /// grants are returned as undecided.
     pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> LoadedRights {
         let key = (request.plugin.to_string(), request.digest.to_owned());
         if let Some(rights) = self.rights.get(&key) {
