@@ -56,7 +56,7 @@ impl Plugin {
     ) -> Arguments {
         let caller = CallStack::of(context).map(CallStack::caller);
         match self.redactor(conversation, caller, context).await {
-            Ok(redactor) => redactor.fields(arguments),
+            Ok(redactor) => redactor.arguments(arguments),
             // Without the secrets, the host cannot recognise them in a text. The call itself fails with this error.
             Err(_) => Arguments::new(),
         }

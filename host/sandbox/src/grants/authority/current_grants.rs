@@ -165,7 +165,7 @@ impl CurrentGrants {
             }
             Err(_) => {
                 tracing::error!(
-                    "a grant does not apply, because its use was not recorded in time; another process may hold its lock"
+                    "a grant does not apply: its use was not recorded in time, perhaps because another process locks the grants"
                 );
                 Admissions::default()
             }

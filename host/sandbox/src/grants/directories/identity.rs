@@ -43,7 +43,8 @@ impl DirectoryIdentity {
     }
 }
 
-/// The record of a granted directory, made when the directory was first opened.
+/// The record of a granted directory from when it was first opened. As long as no plugin could replace the directory, a later
+/// record replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,

@@ -16,15 +16,16 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// The minimum number of measurements of a directory while its quota is filled. They reveal the bytes that other
+/// The number of measurements of a directory that are due while guests fill its quota. They reveal the bytes that other
 /// processes write to it.
-const MEASUREMENTS: u64 = 8;
+const MEASUREMENTS_PER_QUOTA: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
-/// Every byte that a guest writes is counted, even if it replaces another, so that the count is never too low. When the count
-/// reaches the limit, the directory is measured again. The measured count no longer has the bytes that were removed or
-/// overwritten. A removed file counts until it is closed.
+/// Every byte that a guest of this host writes is counted, even if it replaces another byte, so that the count is never too low
+/// for these writes. When the count reaches the limit, the directory is measured again. The measured count no longer has the
+/// bytes that were removed or overwritten. It also has the bytes that other processes wrote. A removed file counts until it is
+/// closed.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
@@ -83,7 +84,7 @@ impl DirectoryQuota {
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.count();
         let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);
-        let is_due = reserved_since > self.bytes_max / MEASUREMENTS
+        let is_due = reserved_since > self.bytes_max / MEASUREMENTS_PER_QUOTA
             && count.next_measurement.is_none_or(|next| next <= Instant::now());
         drop(count);
         if is_due {
@@ -93,8 +94,8 @@ impl DirectoryQuota {
         }
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if there
-    /// is none, or if the directory seems full.
+    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if the
+    /// directory was never measured, or seems full.
     pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.count();
         let used = count.used?;
@@ -113,7 +114,8 @@ impl DirectoryQuota {
     /// requires it, which reads the disk.
     ///
     /// # Errors
-    /// The error of a full disk if the quota is reached, and the error of a directory that cannot be measured.
+    /// The error of a full disk if the quota is reached, or if the directory must be measured and the pause since the last
+    /// measurement is not over; and the error of a directory that cannot be measured.
     pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);
@@ -189,11 +191,9 @@ impl Drop for Reservation {
 
 /// Returns the error that the guest receives as "no space left".
 pub(crate) fn disk_full() -> io::Error {
-    if cfg!(windows) {
-        io::Error::from_raw_os_error(112)
-    } else {
-        io::Error::from_raw_os_error(28)
-    }
+    const ERROR_DISK_FULL: i32 = 112;
+    const ENOSPC: i32 = 28;
+    io::Error::from_raw_os_error(if cfg!(windows) { ERROR_DISK_FULL } else { ENOSPC })
 }
 
 #[cfg(test)]

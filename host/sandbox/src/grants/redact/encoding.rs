@@ -90,7 +90,7 @@ impl Reader {
                     match digits.read(*byte, position) {
                         Digit::Incomplete => {}
                         Digit::Decoded(byte, range) => search.accept(secrets, byte, range, on_found),
-                        Digit::None => search.reset(),
+                        Digit::NotADigit => search.reset(),
                     }
                 }
             }
@@ -156,6 +156,7 @@ impl SecretSearch {
 /// A decoder of digits that encode 4 or 6 bits each.
 struct Digits {
     bits_per_digit: u32,
+    /// The number of digits to skip at the beginning of each run.
     skipped: u8,
     /// The number of digits that are still to be skipped in this run.
     to_skip: u8,
@@ -168,14 +169,14 @@ struct Digits {
     line_break_bytes: u8,
 }
 
-/// The outcome of decoding one digit.
+/// The outcome of reading one byte as a digit.
 enum Digit {
     /// The digit does not complete a byte.
     Incomplete,
     /// The digit completes this byte.
     Decoded(u8, Range<u64>),
     /// The byte is not a digit, so a run of digits ends.
-    None,
+    NotADigit,
 }
 
 impl Digits {
@@ -202,7 +203,7 @@ impl Digits {
                 return Digit::Incomplete;
             }
             *self = Self::new(self.bits_per_digit, self.skipped);
-            return Digit::None;
+            return Digit::NotADigit;
         };
         self.line_break_bytes = 0;
         if self.to_skip > 0 {
