@@ -40,8 +40,8 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded are not
-    /// checked.
+    /// Returns whether these versions of WASI suffice for the component. If the text is damaged or has another version, only
+    /// [`WasiVersions::Wasi2And3`] suffices. Other reasons for which a component cannot be loaded are not checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
         wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
@@ -69,7 +69,7 @@ struct Body<'a> {
 }
 
 impl Inspection {
-    /// Writes the inspection as text for [`Inspection::from_cache_text`].
+    /// Returns the inspection as text for [`Inspection::from_cache_text`].
     #[must_use]
     pub fn to_cache_text(&self) -> String {
         let header = Header {
@@ -117,7 +117,7 @@ impl Inspection {
 }
 
 /// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicTools::None`] for
-/// text of another version.
+/// text that is damaged or has another version.
 pub(super) fn cached_dynamic_tools(text: &str) -> DynamicTools {
     split(text).map_or(DynamicTools::None, |(header, _)| header.dynamic_tools)
 }

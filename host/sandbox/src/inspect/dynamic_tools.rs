@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a component's dynamic tools: absent, not discovered yet, or discovered.
 ///
-/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another host.
+/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another
+/// host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicTools {

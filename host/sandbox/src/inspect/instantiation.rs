@@ -26,7 +26,7 @@ enum Item {
 /// The index spaces of one instantiation.
 #[derive(Default)]
 struct Scope {
-    /// The items of each [`Space`].
+    /// The items of each [`Space`], in the order of its variants.
     items: [Vec<Item>; 3],
     /// The scope in which the component is defined.
     outer: Option<usize>,
@@ -63,7 +63,7 @@ impl<'a> Simulation<'a> {
         item.copied().unwrap_or(Item::Foreign)
     }
 
-    /// Returns the items by name. `None` if the simulation exceeds its limits.
+    /// Returns the named items of a scope, by name. `None` if the simulation exceeds its limits.
     fn items_by_name(&mut self, scope: usize, items: &'a [NamedItem]) -> Option<Exports<'a>> {
         self.take_steps(items.len())?;
         let items = items.iter();
@@ -74,6 +74,7 @@ impl<'a> Simulation<'a> {
         )
     }
 
+    /// Counts steps. `None` if the simulation exceeds its limit of steps.
     fn take_steps(&mut self, steps: usize) -> Option<()> {
         self.steps = self.steps.saturating_add(steps);
         (self.steps <= INSTANTIATION_STEPS_MAX).then_some(())
@@ -153,6 +154,7 @@ impl<'a> Simulation<'a> {
             Step::InstantiateModule(index) => {
                 match self.item(scope, Space::Module, *index) {
                     Item::Module(module) => self.footprint.add(&module),
+                    // The memories and tables of a module from outside are not known.
                     _ => self.footprint.add(&Footprint::default()),
                 }
                 return Some(None);

@@ -1,4 +1,4 @@
-//! The recorder of a component's definitions and instantiations.
+//! Records the steps by which a component is instantiated, to count its instances later without compiling it.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
@@ -9,6 +9,7 @@ use super::instantiation::Simulation;
 
 /// Records the instantiation steps of a component while it is parsed.
 pub(crate) struct InstantiationRecorder {
+    /// The steps of each component, in the order in which the components begin. The first one is the outermost.
     definitions: Vec<Vec<Step>>,
     /// The definitions that are being parsed, the innermost last.
     open: Vec<OpenDefinition>,
@@ -16,7 +17,9 @@ pub(crate) struct InstantiationRecorder {
 
 /// A component or module that is being parsed.
 enum OpenDefinition {
+    /// A component: the index of its steps.
     Component(usize),
+    /// A module: the resources that its definitions so far allocate in one instance.
     Module(Footprint),
 }
 

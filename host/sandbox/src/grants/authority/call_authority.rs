@@ -237,7 +237,7 @@ impl CallAuthority {
             ))
             .with_source(missing_grant(
                 &self.plugin,
-                self.rights.effective.declared.value_key(),
+                self.rights.effective.declared.value_grant_key(),
                 name,
             ))
     }

@@ -22,7 +22,7 @@ const BASES_MAX: usize = 64;
 /// bytes.
 ///
 /// # Errors
-/// If a directory of the tree cannot be read although it exists and the host may read it.
+/// If a directory of the tree cannot be read for another reason than a removal or missing permissions.
 pub(super) fn measure(directory: &File) -> io::Result<u64> {
     let mut tree = Tree {
         bases: vec![directory.try_clone()?],
