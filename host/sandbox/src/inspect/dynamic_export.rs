@@ -1,4 +1,5 @@
-//! Checks the functions that a component exports for `toolwit:plugin/dynamic`, and defines the discovered tools of any contract.
+//! Checks the functions that a component exports for `toolwit:plugin/dynamic`, and defines the discovered tools of any
+//! contract.
 
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};

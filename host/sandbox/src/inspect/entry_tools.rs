@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 
-/// Returns the entry tools of each resource, as indexes in `shape.functions`. These are the tools that return an instance of the
-/// resource and need no other instance. If no tool does, they are the tools from which the fewest further calls lead to an
+/// Returns the entry tools of each resource, as indexes in `shape.functions`. These are the tools that return an instance of
+/// the resource and need no other instance. If no tool does, they are the tools from which the fewest further calls lead to an
 /// instance of the resource.
 ///
 /// For example, an order that only a method of a customer returns has the entry tools of the customer. A resource that

@@ -250,8 +250,8 @@ impl Inspection {
     }
 }
 
-/// Prints the WIT of a component with its embedded docs, except the packages of WASI. `None` if the component is not valid, or if
-/// its WIT is empty, too long or cannot be printed. Blocks for milliseconds per megabyte.
+/// Prints the WIT of a component with its embedded docs, except the packages of WASI. `None` if the component is not valid, or
+/// if its WIT is empty, too long or cannot be printed. Blocks for milliseconds per megabyte.
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;

@@ -120,7 +120,10 @@ fn subject(function: &Function) -> String {
 fn lint_tool_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
     let mut ids_by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for tool in &inspection.tools {
-        ids_by_name.entry(tool.name()).or_default().push(format!("`{}`", tool.id));
+        ids_by_name
+            .entry(tool.name())
+            .or_default()
+            .push(format!("`{}`", tool.id));
     }
     for (name, ids) in ids_by_name.into_iter().filter(|(_, ids)| ids.len() > 1) {
         let message = format!("{} tools have this name: {}", ids.len(), ids.join(", "));

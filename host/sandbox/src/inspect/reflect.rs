@@ -234,8 +234,8 @@ impl<'a> ExportReader<'a> {
         Ok((function, parts.count()))
     }
 
-    /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`. The error
-    /// is the reason why the function is not a tool.
+    /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`. The
+    /// error is the reason why the function is not a tool.
     fn kind_and_name(
         &self,
         interface: Option<&Arc<str>>,

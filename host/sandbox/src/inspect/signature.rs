@@ -1,4 +1,5 @@
-//! The signature of a component's function as text, to compare it with the signature that an interface of another host requires.
+//! The signature of a component's function as text, to compare it with the signature that an interface of another host
+//! requires.
 
 use wasmparser::component_types::{ComponentDefinedType, ComponentFuncType, ComponentValType};
 use wasmparser::types::Types;

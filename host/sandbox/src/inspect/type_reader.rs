@@ -1,5 +1,5 @@
-//! Reads the types of a component's functions. The [parts](Parts) of each type are counted, so that a few bytes cannot expand to
-//! a huge schema.
+//! Reads the types of a component's functions. The [parts](Parts) of each type are counted, so that a few bytes cannot expand
+//! to a huge schema.
 
 use std::collections::HashMap;
 

@@ -197,8 +197,8 @@ impl CallAuthority {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. An empty variable or setting
-    /// does not count. A secret need not be exposed to the guest.
+    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. An empty variable or
+    /// setting does not count. A secret need not be exposed to the guest.
     ///
     /// # Errors
     /// [`ErrorKind::MissingKey`].
@@ -242,8 +242,8 @@ impl CallAuthority {
             ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed ones. Call
-    /// it once, because it takes the recorded accesses.
+    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed ones.
+    /// Call it once, because it takes the recorded accesses.
     pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let redacted = self.redact(outcome);
         let mut concluded = std::mem::take(&mut *self.denials()).conclude(redacted);

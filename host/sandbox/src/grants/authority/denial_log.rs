@@ -13,8 +13,8 @@ const ACCESSES_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The description of the denied access of a guest that reads its environment and finds no variable. The host does not learn
-/// which variable the guest looked for, and the runtimes of some languages always read the environment. So the access may explain
-/// a failed call, and is irrelevant to a successful one.
+/// which variable the guest looked for, and the runtimes of some languages always read the environment. So the access may
+/// explain a failed call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call, without duplicates.
@@ -148,8 +148,8 @@ impl DenialLog {
         self.accesses.extend(nested.into_iter().take(room));
     }
 
-    /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned an error
-    /// or trapped, the first such access becomes the error of the call.
+    /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned an
+    /// error or trapped, the first such access becomes the error of the call.
     pub(super) fn conclude(mut self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let ordinary_reads = std::mem::take(&mut self.source_search).into_ordinary_reads();
         self.extend(ordinary_reads);

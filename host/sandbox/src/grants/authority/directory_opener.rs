@@ -73,8 +73,9 @@ impl DirectoryOpener {
         let area = self.area_with(grants, rules);
         for rule in &rules.files {
             OpenDirectory::check(rule, &area).map_err(|error| {
-                Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error))
-                    .with_suggestion("grant another directory; if this one contains files of the host, grant one inside it")
+                Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error)).with_suggestion(
+                    "grant another directory; if this one contains files of the host, grant one inside it",
+                )
             })?;
         }
         Ok(())

@@ -67,8 +67,8 @@ impl Ledger {
         Admissions(decisions.collect())
     }
 
-    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them. A grant
-    /// for one conversation applies only to the conversation that used it first.
+    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them. A
+    /// grant for one conversation applies only to the conversation that used it first.
     ///
     /// # Errors
     /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] for a use that cannot be recorded, because the

@@ -37,8 +37,8 @@ pub(crate) struct AuthoritySources {
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their random bytes.
-    /// `None` to leave both to the grants.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their random
+    /// bytes. `None` to leave both to the grants.
     pub(crate) frozen_at: Option<u64>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
     pub(crate) protected_paths: Vec<PathBuf>,
@@ -85,8 +85,8 @@ impl AuthorityProvider {
     /// a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret store that
-    /// cannot be read, and [`ErrorKind::MissingKey`] for a secret that does not exist.
+    /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret store
+    /// that cannot be read, and [`ErrorKind::MissingKey`] for a secret that does not exist.
     pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
         let provider = self.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -175,9 +175,9 @@ impl AuthorityProvider {
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("repeat the call"))
     }
 
-    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Secrets of the
-    /// conversation are not looked up, and the clocks and random bytes are as granted, even if all plugins have frozen ones. Does
-    /// not use up grants.
+    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Secrets of
+    /// the conversation are not looked up, and the clocks and random bytes are as granted, even if all plugins have frozen
+    /// ones. Does not use up grants.
     ///
     /// # Errors
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.

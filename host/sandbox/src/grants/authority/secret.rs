@@ -70,8 +70,8 @@ impl SecretValues {
     /// Checks all names and values.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, is longer
-    /// than [`SECRET_BYTES_MAX`], or contains a control character.
+    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, is
+    /// longer than [`SECRET_BYTES_MAX`], or contains a control character.
     pub(super) fn check(&self) -> Result<(), SecretError> {
         self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
     }
@@ -288,8 +288,8 @@ pub(super) struct SecretLookup {
 
 impl SecretLookup {
     /// Looks up granted secrets, each in the source that its rule names. Reads the store if a rule needs a secret of the store
-    /// that the application does not provide. Without a context, secrets of the conversation are skipped: they are neither found
-    /// nor missing.
+    /// that the application does not provide. Without a context, secrets of the conversation are skipped: they are neither
+    /// found nor missing.
     ///
     /// # Errors
     /// [`SecretError::Store`] and [`SecretError::Unusable`].

@@ -86,8 +86,8 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory, without links. The last components of the path need not exist. They are returned
-/// as they are written.
+/// Returns the real path of a file or directory, without links. The last components of the path need not exist. They are
+/// returned as they are written.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

@@ -33,8 +33,8 @@ impl OpenDirectory {
     /// Opens the directory of a rule. `recorded` is the earlier record of the directory at this path.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and a plugin
-    /// may have replaced it or the link to it.
+    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and a
+    /// plugin may have replaced it or the link to it.
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,

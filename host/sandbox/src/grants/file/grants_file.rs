@@ -163,7 +163,9 @@ impl GrantsFile {
         let mut directories = HashMap::new();
         let change = self.plan_change("grant", &grant.plugin, |tables, grants| {
             directories = check_directories(&grant.rules, grants)?;
-            let is_renewed = record.has_replaced_directory(&directories).map_err(GrantsFileErrorReason::Read)?;
+            let is_renewed = record
+                .has_replaced_directory(&directories)
+                .map_err(GrantsFileErrorReason::Read)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {

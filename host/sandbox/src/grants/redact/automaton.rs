@@ -9,8 +9,8 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchState(u32);
 
-/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root. Since the root is not a child of
-/// a state, the index 0 also stands for a missing child or sibling.
+/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root. Since the root is not a
+/// child of a state, the index 0 also stands for a missing child or sibling.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of the text that leads here.

@@ -66,7 +66,8 @@ impl EscapeDecoder {
         (self.pending_bytes > 0).then_some(self.begins_at)
     }
 
-    /// Reads a byte. Calls `on_decoded` with each byte that can then be decoded, and with the range of the text that encodes it.
+    /// Reads a byte. Calls `on_decoded` with each byte that can then be decoded, and with the range of the text that encodes
+    /// it.
     pub(super) fn read(&mut self, byte: u8, position: u64, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         if self.pending_bytes == 0 {
             if byte == self.kind.mark() {

@@ -99,8 +99,8 @@ pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64)
-/// or tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the address cannot be determined, and `None` for other
+/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64) or
+/// tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the address cannot be determined, and `None` for other
 /// IPv6 addresses.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));

@@ -82,15 +82,17 @@ impl fmt::Display for NoGrantReason {
             Self::NotNamed => "no grant names the plugin",
             Self::OtherDigest => "the grant is for another version of the plugin",
             Self::UsedUp => "the grant is used up",
-            Self::UseNotRecorded => "the use of the grant could not be recorded; the log of the host may have the reason",
+            Self::UseNotRecorded => {
+                "the use of the grant could not be recorded; the log of the host may have the reason"
+            }
             Self::Unreadable => "the grants file cannot be used, so that nothing is granted",
         })
     }
 }
 
 impl EffectiveRights {
-    /// Computes the rights of a plugin from grants, as if none of them were used up. Directories are not opened, and the values of
-    /// variables and secrets are not looked up.
+    /// Computes the rights of a plugin from grants, as if none of them were used up. Directories are not opened, and the values
+    /// of variables and secrets are not looked up.
     #[must_use]
     pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
         let plugin_grants: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
@@ -322,8 +324,8 @@ impl EffectiveRights {
             && (before.blackboard.is_none() || before.blackboard == now.blackboard)
     }
 
-    /// Narrows the rights to those that a calling plugin has as well. A rule for something outside the plugin remains only if the
-    /// caller has an equal rule. The plugin keeps its own settings and its own key–value store.
+    /// Narrows the rights to those that a calling plugin has as well. A rule for something outside the plugin remains only if
+    /// the caller has an equal rule. The plugin keeps its own settings and its own key–value store.
     #[must_use]
     pub fn narrowed_to(&self, caller: &Self) -> Self {
         fn common<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {

@@ -135,7 +135,9 @@ impl TryFrom<HttpRuleFormat> for HttpRule {
             (None, None) => vec![format.scheme.default_port()],
         };
         if ports.is_empty() || ports.contains(&0) {
-            return Err(RuleError::new("a rule needs at least one port, and each port must be from 1 to 65535"));
+            return Err(RuleError::new(
+                "a rule needs at least one port, and each port must be from 1 to 65535",
+            ));
         }
         let methods = format
             .methods

@@ -171,7 +171,7 @@ impl TryFrom<SecretRuleFormat> for SecretRule {
             (Some(host), [placement]) => Some(SecretTarget::new(&host, format.port, format.path, placement)?),
             _ => {
                 return Err(RuleError::new(
-                    "a secret that is sent with requests needs `host` and exactly one of `header`, `query`, `bearer` and `basic`",
+                    "a secret that is sent needs one `host` and one of `header`, `query`, `bearer` and `basic`",
                 ));
             }
         };
@@ -281,8 +281,8 @@ impl SecretTarget {
     }
 }
 
-/// Returns whether a secret may be sent in a header, whose name must be in lower case. Headers that frame or route a message are
-/// reserved for the host.
+/// Returns whether a secret may be sent in a header, whose name must be in lower case. Headers that frame or route a message
+/// are reserved for the host.
 fn can_carry_secret(name: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "connection",

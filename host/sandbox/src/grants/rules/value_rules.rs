@@ -68,7 +68,8 @@ impl From<EnvRule> for EnvRuleFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
 pub struct KeyValueRule {
-    /// The maximum size of the store in bytes: all names of buckets, keys and values, and `KEY_VALUE_ENTRY_BYTES` for each entry.
+    /// The maximum size of the store in bytes: all names of buckets, keys and values, and `KEY_VALUE_ENTRY_BYTES` for each
+    /// entry.
     pub quota_bytes: u64,
 }
 

@@ -82,8 +82,8 @@ impl ExportReader<'_> {
         self.shape.functions.get_mut(first..).unwrap_or_default()
     }
 
-    /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape, where they begin
-    /// at the index `first`.
+    /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape, where they
+    /// begin at the index `first`.
     fn skip_interface(&mut self, name: &str, first: usize) {
         self.shape.functions.truncate(first);
         let interface = name.split('@').next().unwrap_or(name).to_owned();
