@@ -15,7 +15,7 @@ use self::command_export::is_command;
 use super::check::CheckedComponent;
 use super::contract_export::ContractInterface;
 use super::interfaces::PLUGIN_PACKAGE;
-use super::type_reader::{Parts, TypeReader};
+use super::type_reader::{PartCount, TypeReader};
 use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
@@ -49,7 +49,7 @@ struct ExportReader<'a> {
     exports: &'a [&'a str],
     /// The WIT of the component, embedded or from the file next to it.
     wit: Option<&'a Resolve>,
-    /// The number of [`Parts`] of the types that have been read.
+    /// The number of parts of the types that have been read; see [`PartCount`].
     part_count: usize,
     shape: Shape,
 }
@@ -182,7 +182,7 @@ impl<'a> ExportReader<'a> {
         }
     }
 
-    /// Reads a function. Also returns the number of [`Parts`] of its types. The error is the reason why the function is not a
+    /// Reads a function. Also returns the number of parts of its types. The error is the reason why the function is not a
     /// tool.
     fn reflect_function(
         &self,
@@ -193,7 +193,7 @@ impl<'a> ExportReader<'a> {
         if export.len() > EXPORT_BYTES_MAX {
             return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
         }
-        let mut parts = Parts::default();
+        let mut parts = PartCount::default();
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
             parts.add_name(name)?;

@@ -1,5 +1,5 @@
-//! Reads the types of a component's functions. The [parts](Parts) of each type are counted, so that a few bytes cannot expand
-//! to a huge schema.
+//! Reads the types of a component's functions. The [parts](PartCount) of each type are counted, so that a few bytes cannot
+//! expand to a huge schema.
 
 use std::collections::HashMap;
 
@@ -25,9 +25,9 @@ pub(crate) struct TypeReader<'a> {
 /// The number of parts of a function's types. A part is a type that occurs in them, or the name of a parameter, a field or a
 /// case. A long name is several parts.
 #[derive(Default)]
-pub(crate) struct Parts(usize);
+pub(crate) struct PartCount(usize);
 
-impl Parts {
+impl PartCount {
     pub(crate) fn count(&self) -> usize {
         self.0
     }
@@ -49,11 +49,11 @@ impl Parts {
 }
 
 impl TypeReader<'_> {
-    pub(crate) fn read(&self, ty: ComponentValType, parts: &mut Parts) -> Result<WitType, String> {
+    pub(crate) fn read(&self, ty: ComponentValType, parts: &mut PartCount) -> Result<WitType, String> {
         self.read_type(ty, 0, parts)
     }
 
-    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut PartCount) -> Result<WitType, String> {
         parts.add(1)?;
         if depth > TYPE_DEPTH_MAX {
             return Err(format!("its types nest deeper than {TYPE_DEPTH_MAX}"));
@@ -64,7 +64,7 @@ impl TypeReader<'_> {
         }
     }
 
-    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut PartCount) -> Result<WitType, String> {
         names_of(ty).try_for_each(|name| parts.add_name(name))?;
         let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
         Ok(match ty {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use super::directory_opener::DirectoryOpener;
 use super::file_stamp::FileStamp;
 use super::ledger::{Admissions, GrantUse, Ledger};
-use super::loaded_grants::{LoadedGrants, LoadedRights};
+use super::loaded_grants::{LoadedGrants, RightsDecision};
 use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::file::read_grants_file;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
@@ -132,20 +132,18 @@ impl CurrentGrants {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
-    pub(crate) async fn rights(
-        &self,
-        request: AuthorityRequest<'_>,
-        grant_use: GrantUse,
-    ) -> Result<GrantedRights, Error> {
-        let undecided = match self.decided_rights(request, grant_use, None)? {
-            DecidedRights::Granted(rights) => return Ok(rights),
-            DecidedRights::Undecided(grants) => grants,
+    pub(crate) async fn rights(&self, request: AuthorityRequest<'_>, grant_use: GrantUse) -> Result<CallRights, Error> {
+        let undecided = match self.decide_rights(request, grant_use, None)? {
+            CallRightsDecision::Decided(rights) => return Ok(rights),
+            CallRightsDecision::Undecided(grants) => grants,
         };
         // Boxed, because it is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
-        Ok(match self.decided_rights(request, grant_use, Some(&admissions))? {
-            DecidedRights::Granted(rights) => rights,
-            DecidedRights::Undecided(_) => OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into(),
+        Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
+            CallRightsDecision::Decided(rights) => rights,
+            CallRightsDecision::Undecided(_) => {
+                OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()
+            }
         })
     }
 
@@ -172,14 +170,14 @@ impl CurrentGrants {
         }
     }
 
-    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. `admissions` has the
-    /// decisions of the ledger, if it has made them. Does not read the disk.
-    fn decided_rights(
+    /// Computes the rights of a plugin for a call, or returns the grants about which the ledger must decide first. `admissions`
+    /// has the decisions of the ledger, if it has made them. Does not read the disk.
+    fn decide_rights(
         &self,
         request: AuthorityRequest<'_>,
         grant_use: GrantUse,
         admissions: Option<&Admissions>,
-    ) -> Result<DecidedRights, Error> {
+    ) -> Result<CallRightsDecision, Error> {
         let mut state = self.lock();
         let GrantsState {
             loaded,
@@ -205,23 +203,23 @@ impl CurrentGrants {
                     .with_denied(vec![denied])
                     .with_source(error.clone()))
             } else {
-                Ok(DecidedRights::Granted(
+                Ok(CallRightsDecision::Decided(
                     OpenedRights::none(request.declared, NoGrantReason::Unreadable).into(),
                 ))
             };
         }
         let Some(loaded) = loaded else {
-            return Ok(DecidedRights::Granted(request.no_rights.clone().into()));
+            return Ok(CallRightsDecision::Decided(request.no_rights.clone().into()));
         };
         let rights = match loaded.rights(request, admissions) {
-            LoadedRights::Rights(rights) => rights,
-            LoadedRights::Undecided(grants) => return Ok(DecidedRights::Undecided(grants)),
+            RightsDecision::Decided(rights) => rights,
+            RightsDecision::Undecided(grants) => return Ok(CallRightsDecision::Undecided(grants)),
         };
         let lost_rules = match grant_use {
             GrantUse::Call => loaded.newly_lost(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(DecidedRights::Granted(GrantedRights { rights, lost_rules }))
+        Ok(CallRightsDecision::Decided(CallRights { rights, lost_rules }))
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
@@ -269,21 +267,21 @@ fn read_grants(file: &Path) -> Result<Vec<Grant>, Error> {
     Ok(grants.grants)
 }
 
-/// The rights of a plugin, and the rules that the plugin has lost.
-pub(crate) struct GrantedRights {
+/// The rights of a plugin in a call, and the rules that the plugin has lost.
+pub(crate) struct CallRights {
     pub(crate) rights: Arc<OpenedRights>,
     /// The rules that the plugin lost because its component changed; empty except in the first call since then.
     pub(crate) lost_rules: Vec<String>,
 }
 
-/// The rights of a plugin, or the grants about which the ledger must decide first.
-enum DecidedRights {
-    Granted(GrantedRights),
+/// The rights of a plugin in a call, or the grants about which the ledger must decide first.
+enum CallRightsDecision {
+    Decided(CallRights),
     /// The grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
 
-impl From<Arc<OpenedRights>> for GrantedRights {
+impl From<Arc<OpenedRights>> for CallRights {
     fn from(rights: Arc<OpenedRights>) -> Self {
         Self {
             rights,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use crate::grants::file::UseRecord;
 use crate::grants::{Grant, GrantScope, NoGrantReason};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::call_authority::{Authority, CallAuthority};
-use super::current_grants::{CurrentGrants, GrantedRights};
+use super::current_grants::{CallRights, CurrentGrants};
 use super::key_value_store::{KeyValueStore, MemoryKeyValueStore};
 use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
@@ -120,7 +120,7 @@ impl AuthorityProvider {
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
-        let GrantedRights {
+        let CallRights {
             rights: own_rights,
             lost_rules,
         } = self.grants.rights(request, GrantUse::Call).await?;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use super::directory_opener::OpenedRule;
 use crate::grants::directories::OpenDirectory;
 use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantReason};
@@ -48,11 +48,13 @@ impl OpenedRights {
             let guest = rule.guest.clone();
             match &rule.directory {
                 Ok(directory) => {
-                    effective.opened.insert(guest, directory.path.clone());
+                    effective.real_paths.insert(guest, directory.path.clone());
                     directories.push(directory.clone());
                 }
                 Err(unenforceable) => {
-                    effective.unenforceable.insert(guest, unenforceable.rule.clone());
+                    effective
+                        .unenforceable_directories
+                        .insert(guest, unenforceable.rule.clone());
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::open_files::OpenFiles;
-use super::usage::measure;
+use super::usage::measure_tree;
 
 /// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk space too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
@@ -31,6 +31,7 @@ pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
     path: PathBuf,
     bytes_max: u64,
+    /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     count: Mutex<QuotaCount>,
     /// Held while the directory is measured. `count` is not held then, so that writers below the quota do not wait for the
@@ -147,7 +148,7 @@ impl DirectoryQuota {
             }
             (count.unwritten, count.reserved)
         };
-        let on_disk = measure(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
+        let on_disk = measure_tree(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
         let duration = started.elapsed().max(Duration::from_micros(1));
         let mut count = self.count();
         let unmeasured = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
@@ -267,7 +268,7 @@ mod tests {
         quota.files.track(directory.path(), &file);
         fs::remove_file(&path).unwrap();
         assert!(quota.reserve(10_000, 10_000).is_err(), "the file is open");
-        assert!(measure(&quota.directory).unwrap() == 0);
+        assert!(measure_tree(&quota.directory).unwrap() == 0);
         drop(file);
         reserve_after_pause(&quota, 10_000);
     }
@@ -323,7 +324,7 @@ mod tests {
             deepest = cap_primitives::fs::open_dir(&deepest, Path::new(NAME)).unwrap();
         }
         let root = File::open(directory.path()).unwrap();
-        assert_eq!(measure(&root).unwrap(), 400 * ENTRY_BYTES);
+        assert_eq!(measure_tree(&root).unwrap(), 400 * ENTRY_BYTES);
         cap_primitives::fs::remove_dir_all(&root, Path::new(NAME)).unwrap();
     }
 }

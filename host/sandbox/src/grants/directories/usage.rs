@@ -23,7 +23,7 @@ const BASES_MAX: usize = 64;
 ///
 /// # Errors
 /// If a directory of the tree cannot be read for another reason than a removal or missing permissions.
-pub(super) fn measure(directory: &File) -> io::Result<u64> {
+pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
     let mut tree = Tree {
         bases: vec![directory.try_clone()?],
         pending: vec![(0, PathBuf::new())],

@@ -25,11 +25,11 @@ pub struct EffectiveRights {
     /// The reason why no grant applies; `None` if one applies.
     pub no_grant: Option<NoGrantReason>,
     /// The granted directories that the host cannot open, by their guest paths. Their rules allow nothing.
-    pub unenforceable: BTreeMap<String, UnenforceableRule>,
+    pub unenforceable_directories: BTreeMap<String, UnenforceableRule>,
     /// The granted variables and secrets that have no value at the time of the call.
     pub missing: MissingValues,
     /// The real path of each granted directory that has been opened, by its guest path.
-    pub opened: BTreeMap<String, PathBuf>,
+    pub real_paths: BTreeMap<String, PathBuf>,
 }
 
 /// The granted variables and secrets that have no value at the time of a call.
@@ -267,7 +267,7 @@ impl EffectiveRights {
     /// Returns the reason why the directory of a rule cannot be opened, by the rule's index in `files`. Returns `None` if the
     /// directory is open, or has not been opened yet.
     pub(super) fn unenforceable_directory(&self, index: usize) -> Option<&UnenforceableRule> {
-        self.unenforceable.get(&self.rules.files.get(index)?.guest)
+        self.unenforceable_directories.get(&self.rules.files.get(index)?.guest)
     }
 
     /// Returns whether the plugin may read an environment variable.
@@ -300,7 +300,7 @@ impl EffectiveRights {
     /// the rule.
     pub(super) fn host_directory(&self, index: usize) -> Option<&Path> {
         let DirectoryRule { host, guest, .. } = self.rules.files.get(index)?;
-        Some(self.opened.get(guest).unwrap_or(host))
+        Some(self.real_paths.get(guest).unwrap_or(host))
     }
 
     /// Returns whether an instance that was created under `earlier` can be reused: none of the earlier rights was revoked,
@@ -310,7 +310,7 @@ impl EffectiveRights {
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         let (now, before) = (&self.rules, &earlier.rules);
         let fixed_rights_are_equal = now.files == before.files
-            && self.opened == earlier.opened
+            && self.real_paths == earlier.real_paths
             && now.env == before.env
             && now.config == before.config
             && now.keyvalue == before.keyvalue
