@@ -46,7 +46,7 @@ pub struct Inspection {
     pub imports: Vec<Import>,
     /// The problem of the WIT file next to the component: it is unreadable, invalid, or does not describe every function.
     pub wit_problem: Option<String>,
-    /// The resources that one instance allocates before it runs.
+    /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// For each of `tools`, the index in `shape.functions` of the function that runs it. A discovered tool is run by the
     /// function that calls dynamic tools.

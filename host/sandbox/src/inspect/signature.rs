@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 16;
 /// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` if the
 /// signature is too long, nests too deep, or has a type that no known interface uses, such as a resource.
 pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<String> {
-    let mut writer = Writer {
+    let mut writer = SignatureWriter {
         types,
         text: String::from("("),
     };
@@ -26,12 +26,12 @@ pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<S
     Some(writer.text)
 }
 
-struct Writer<'a> {
+struct SignatureWriter<'a> {
     types: &'a Types,
     text: String,
 }
 
-impl Writer<'_> {
+impl SignatureWriter<'_> {
     fn push(&mut self, text: &str) -> Option<()> {
         self.text.push_str(text);
         (self.text.len() <= SIGNATURE_BYTES_MAX).then_some(())

@@ -142,10 +142,10 @@ impl DenialLog {
         self.accesses.push(denied);
     }
 
-    /// Adds accesses that were denied to a nested call.
-    pub(super) fn extend(&mut self, nested: Vec<DeniedAccess>) {
+    /// Adds denied accesses whose texts have been redacted, such as those of a nested call.
+    pub(super) fn extend(&mut self, redacted: Vec<DeniedAccess>) {
         let room = ACCESSES_MAX.saturating_sub(self.accesses.len());
-        self.accesses.extend(nested.into_iter().take(room));
+        self.accesses.extend(redacted.into_iter().take(room));
     }
 
     /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned an

@@ -11,7 +11,7 @@ use super::current_grants::{CallRights, CurrentGrants};
 use super::key_value_store::{KeyValueStore, MemoryKeyValueStore};
 use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
-use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
+use super::secret::{LookedUpSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
 use crate::grants::file::NewGrant;
 use crate::grants::redact::Redactor;
 use crate::grants::{ClockRule, EffectiveRights, GrantRules, RandomRule};
@@ -236,12 +236,12 @@ impl AuthorityProvider {
         self: &Arc<Self>,
         rights: &OpenedRights,
         context: Option<&ToolContext>,
-    ) -> Result<FoundSecrets, Error> {
+    ) -> Result<LookedUpSecrets, Error> {
         let effective = &rights.effective;
         let rules = effective.rules.secrets.iter();
         let usable_rules: Vec<_> = rules.filter(|rule| effective.has_secret(&rule.name)).cloned().collect();
         if usable_rules.is_empty() {
-            return Ok(FoundSecrets::default());
+            return Ok(LookedUpSecrets::default());
         }
         let (provider, context) = (self.clone(), context.cloned());
         let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));

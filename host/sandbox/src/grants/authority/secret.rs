@@ -255,15 +255,15 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     Ok(())
 }
 
-/// The values of granted secrets.
+/// The result of looking up granted secrets: those with a value, and those without.
 #[derive(Default)]
-pub(crate) struct FoundSecrets {
+pub(crate) struct LookedUpSecrets {
     pub(crate) secrets: Vec<Secret>,
     /// Granted secrets without a value.
     pub(crate) missing: Vec<SecretRule>,
 }
 
-impl FoundSecrets {
+impl LookedUpSecrets {
     /// Returns the secrets if none is missing.
     ///
     /// # Errors
@@ -297,14 +297,14 @@ impl SecretLookup {
         &self,
         rules: &[SecretRule],
         context: Option<&ToolContext>,
-    ) -> Result<FoundSecrets, SecretError> {
+    ) -> Result<LookedUpSecrets, SecretError> {
         let is_stored =
             |rule: &SecretRule| rule.source == SecretSource::Store && !self.values.0.contains_key(&rule.name);
         let stored = match self.store.as_ref().filter(|_| rules.iter().any(is_stored)) {
             Some(store) => store.read()?,
             None => ValuesByName::new(),
         };
-        let mut found = FoundSecrets::default();
+        let mut found = LookedUpSecrets::default();
         for rule in rules {
             let value = match (rule.source, context) {
                 (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),

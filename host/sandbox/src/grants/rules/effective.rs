@@ -18,7 +18,7 @@ use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 /// The effective rights of a plugin. The default has no rights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveRights {
-    /// The capabilities that its component imports.
+    /// The capabilities that its component declares by its imports.
     pub declared: DeclaredCapabilities,
     /// The granted rules of declared capabilities, and all clock and random rules, because these only restrict.
     pub rules: GrantRules,

@@ -210,7 +210,8 @@ pub enum RequestMismatch {
 
 impl HttpRule {
     /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
-    /// host only. The defaults are HTTPS, its port 443, `GET` and `HEAD`, and all paths. A query and a fragment are ignored.
+    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment are
+    /// ignored.
     ///
     /// # Errors
     /// For text that does not have this form, or that describes a rule that cannot be enforced.
