@@ -1,4 +1,4 @@
-//! The annotations of a component by its package: texts for models, entity options, lower limits, requirements.
+//! The annotations of a component by its package: texts for models, options of entities, requested limits and required values.
 
 use std::collections::BTreeMap;
 

@@ -55,7 +55,7 @@ pub struct Inspection {
     pub(crate) shape: Arc<Shape>,
 }
 
-/// A resource that a component exports.
+/// A type of entities: a resource that a component exports.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EntityType {
@@ -63,7 +63,7 @@ pub struct EntityType {
     pub name: String,
     /// The doc comment of the resource in WIT.
     pub description: Option<String>,
-    /// The definitions of its methods, except of the one that returns the id. Each takes the entity's id as a parameter.
+    /// The definitions of its methods, except the one that returns the id. Each method takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
     /// The tools with which a conversation obtains the first instance. Their results contain one, or an entity whose
     /// methods lead to one.

@@ -36,6 +36,7 @@ pub(crate) struct CurrentGrants {
     ledger: Arc<tokio::sync::Mutex<Ledger>>,
 }
 
+/// The grants as they were last loaded, and the outcome of the last reading of the file.
 struct GrantsState {
     /// The metadata of the file from when it was last read.
     stamp: Option<FileStamp>,

@@ -69,7 +69,7 @@ impl SourceSearch {
 pub(crate) enum DenialNotice {
     /// The guest received a denial.
     Reported,
-    /// The guest received the same answer as for a resource that does not exist.
+    /// The guest received the same answer as for a file, a variable or another thing that does not exist.
     Silent,
 }
 

@@ -36,6 +36,7 @@ pub(crate) struct AuthoritySources {
     pub(crate) secrets_file: Option<PathBuf>,
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
+    /// The key–value store of the plugins; `None` for one in memory.
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their random
     /// bytes. `None` to leave both to the grants.

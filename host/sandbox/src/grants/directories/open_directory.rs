@@ -30,7 +30,7 @@ pub(crate) struct OpenDirectory {
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `recorded` is the earlier record of the directory at this path.
+    /// Opens the directory of a rule. `recorded` is the entry for its path in the record of granted directories.
     ///
     /// # Errors
     /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and a

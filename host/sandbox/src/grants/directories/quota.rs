@@ -39,6 +39,7 @@ pub(crate) struct DirectoryQuota {
     measurement: Mutex<()>,
 }
 
+/// The count of the bytes in a directory.
 #[derive(Debug, Default)]
 struct QuotaCount {
     /// The bytes of the last measurement, and those reserved since. `None` before the first measurement.

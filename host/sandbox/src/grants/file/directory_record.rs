@@ -28,7 +28,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// Reads the recorded identities.
+    /// Reads the recorded identities. A record that does not exist yet has none.
     ///
     /// # Errors
     /// If the record exists but cannot be read or is damaged, because the granted directories are then unknown.
@@ -54,7 +54,7 @@ impl DirectoryRecord {
     /// Adds directories that are not recorded yet, and updates those that no plugin could replace.
     ///
     /// # Errors
-    /// If the record cannot be written.
+    /// If the record cannot be locked, read or written.
     pub(crate) fn add(&mut self, new: HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());

@@ -153,7 +153,7 @@ pub enum GrantedVersion {
 pub enum GrantScope {
     /// For one call of the plugin.
     Once,
-    /// For the first conversation that uses it, until that conversation ends.
+    /// For the first conversation that uses it, until that conversation or the process ends.
     Session,
     /// Until it is revoked.
     #[default]
