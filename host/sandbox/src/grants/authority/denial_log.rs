@@ -17,12 +17,13 @@ const TEXT_CHARS_MAX: usize = 300;
 /// explain a failed call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
-/// The accesses that the host denied during one call, without duplicates.
+/// The accesses that the host denied during one call and its nested calls.
 #[derive(Debug, Default)]
 pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
     /// The first denied access of which the guest was informed. It becomes the error of a call that fails or traps.
     reported: Option<DeniedAccess>,
+    /// The denied reads that a Python interpreter may have made. They are not in `accesses`.
     source_search: SourceSearch,
 }
 
@@ -40,7 +41,7 @@ impl SourceSearch {
     /// The directories that the interpreter of every such component searches.
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
-    /// Returns whether a request may belong to the search. Records whether it reads one of the directories.
+    /// Returns whether a request may belong to the search. Also notes if it reads one of [`Self::DIRECTORIES`].
     fn observe(&mut self, request: &AccessRequest<'_>) -> bool {
         let AccessRequest::File(path, AccessMode::Read) = request else {
             return false;

@@ -17,8 +17,8 @@ pub(crate) struct Ledger {
     record: Option<UseRecord>,
     /// The identities of the application's grants that were used.
     used_in_memory: HashSet<String>,
-    /// The conversation to which each grant for one conversation belongs, by the grant's identity. Has the grants that this
-    /// process used first.
+    /// The conversation that used a grant for one conversation first, by the identity of the grant. Only this conversation may
+    /// use the grant again.
     conversations: HashMap<String, ConversationNumber>,
 }
 

@@ -20,8 +20,8 @@ pub(super) struct LoadedGrants {
     grants: Grants,
     /// The directories of each grant, in the order of its rules.
     opened: Vec<Vec<OpenedRule>>,
-    /// The cached rights, by plugin name and digest. Has the plugins to which only permanent grants apply, because the use of
-    /// other grants changes the rights.
+    /// The cached rights, by plugin name and digest. Rights are cached only if all grants that apply to the plugin are permanent,
+    /// because other grants can be used up.
     rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
