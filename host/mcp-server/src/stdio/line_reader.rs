@@ -34,6 +34,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    /// Returns whether more input than the last line has been read.
+    pub(super) fn has_buffered(&self) -> bool {
+        !self.input.buffer().is_empty()
+    }
+
     /// Reads the next line.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! One client over standard input and output.
 
+mod direct_calls;
 mod line_reader;
 mod message;
 mod serve;

@@ -1,10 +1,13 @@
 //! Serving standard input and output.
 
+use std::sync::{Arc, OnceLock};
+
 use rmcp::ServerHandler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::direct_calls::DirectCalls;
 use super::standard_streams::standard_streams;
 use super::transport::LineTransport;
 use toolwit::{Error, ErrorKind, Phase};
@@ -29,13 +32,16 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let transport = LineTransport::new(input, output);
+    let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
+    let direct_calls = DirectCalls::new(connection.clone(), peer.clone());
+    let transport = LineTransport::new(input, output, direct_calls);
     let running = match serve_server_with_ct(connection, transport, cancel).await {
         Ok(running) => running,
         // The input ended, or the server was stopped, before a client had begun.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(failure(error)),
     };
+    peer.get_or_init(|| running.peer().clone());
     match running.waiting().await {
         Ok(_) => Ok(()),
         Err(error) => Err(failure(error)),

@@ -5,19 +5,21 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio_util::sync::CancellationToken;
 
+use super::direct_calls::DirectCalls;
 use super::line_reader::{Line, LineReader};
 use super::message::{IncomingLine, beginning_error, parse, refusal};
 use crate::pending::{PendingRequest, PendingRequests};
-use toolwit::tool::AfterAnswer;
+use toolwit::tool::DeferredWork;
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -32,12 +34,13 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 /// The transport of the messages of one client, one message a line.
-pub(super) struct LineTransport<R, W> {
+pub(super) struct LineTransport<R, W, H> {
     input: LineReader<R>,
     output: Arc<AsyncMutex<W>>,
     unanswered: Arc<UnansweredRequests>,
     /// The limits on the number and the memory of unanswered requests.
     pending: PendingRequests,
+    direct_calls: DirectCalls<H>,
     /// Whether a request has begun the connection.
     has_begun: bool,
 }
@@ -46,7 +49,9 @@ pub(super) struct LineTransport<R, W> {
 struct UnansweredRequest {
     /// Counts the request until it is answered.
     pending: PendingRequest,
-    after_answer: AfterAnswer,
+    deferred_work: DeferredWork,
+    /// Cancels the call if it is answered directly.
+    cancel: CancellationToken,
 }
 
 /// The requests that are not answered yet, by their ids as JSON text.
@@ -61,14 +66,30 @@ impl UnansweredRequests {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes a request that needs no answer any more. Returns the work that its tool left until the answer.
-    fn remove(&self, id: &RequestId) -> Option<AfterAnswer> {
+    /// Removes a request that needs no answer any more. Returns the work that was deferred until the answer.
+    fn remove(&self, id: &RequestId) -> Option<DeferredWork> {
         let id = serde_json::to_string(id).unwrap_or_default();
         let request = self.ids().remove(&id);
         self.answered.notify_one();
-        let UnansweredRequest { pending, after_answer } = request?;
+        let UnansweredRequest {
+            pending, deferred_work, ..
+        } = request?;
         drop(pending);
-        Some(after_answer)
+        Some(deferred_work)
+    }
+
+    /// Returns the token that cancels a request; `None` if the request needs no answer any more.
+    fn cancel_token(&self, id: &RequestId) -> Option<CancellationToken> {
+        let id = serde_json::to_string(id).unwrap_or_default();
+        self.ids().get(&id).map(|request| request.cancel.clone())
+    }
+
+    /// Cancels a request, which is not answered then.
+    fn cancel(&self, id: &RequestId) {
+        if let Some(cancel) = self.cancel_token(id) {
+            drop(self.remove(id));
+            cancel.cancel();
+        }
     }
 
     /// Waits until every request is answered.
@@ -79,15 +100,54 @@ impl UnansweredRequests {
     }
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
-    pub(super) fn new(input: R, output: W) -> Self {
+impl<R, W, H> LineTransport<R, W, H>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+    H: ServerHandler,
+{
+    pub(super) fn new(input: R, output: W, direct_calls: DirectCalls<H>) -> Self {
         Self {
             input: LineReader::new(input, MESSAGE_BYTES_MAX),
             output: Arc::new(AsyncMutex::new(output)),
             unanswered: Arc::default(),
             pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
+            direct_calls,
             has_begun: false,
         }
+    }
+
+    /// Answers a call, if it can be answered directly. Returns any other message.
+    async fn answer(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        // Requests that arrive at once run at the same time, in tasks.
+        let is_alone = !self.input.has_buffered() && self.unanswered.ids().len() == 1;
+        if !is_alone || !self.direct_calls.is_call(&message) {
+            return Some(message);
+        }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Some(message);
+        };
+        let id = request.id.clone();
+        let cancel = self.unanswered.cancel_token(&id)?;
+        let answer = self.direct_calls.answer(request, cancel)?;
+        let (output, unanswered) = (self.output.clone(), self.unanswered.clone());
+        let call = async move {
+            let answer = answer.await;
+            // A cancelled request is not answered.
+            if unanswered.cancel_token(&id).is_none() {
+                return;
+            }
+            let (sent, work) = send(&output, &unanswered, answer).await;
+            if let Err(error) = sent {
+                tracing::error!(%error, "an answer cannot be sent");
+            }
+            // In a task, because this one should read the next request.
+            if let Some(work) = work {
+                tokio::spawn(async move { work.run().await });
+            }
+        };
+        self.direct_calls.run(call).await;
+        None
     }
 
     /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
@@ -116,10 +176,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             };
             let request = UnansweredRequest {
                 pending: reserved,
-                after_answer: AfterAnswer::new(),
+                deferred_work: DeferredWork::new(),
+                cancel: self.direct_calls.cancel(),
             };
             if let ClientJsonRpcMessage::Request(message) = &mut message {
-                message.request.extensions_mut().insert(request.after_answer.clone());
+                message.request.extensions_mut().insert(request.deferred_work.clone());
             }
             self.unanswered.ids().insert(id, request);
         }
@@ -128,30 +189,26 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             && let Some(id) = &cancelled.params.request_id
         {
             // A cancelled request is not answered.
-            drop(self.unanswered.remove(id));
+            self.unanswered.cancel(id);
         }
         Ok(message)
     }
 }
 
-impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+impl<R, W, H> Transport<RoleServer> for LineTransport<R, W, H>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
+    H: ServerHandler,
 {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (output, unanswered) = (self.output.clone(), self.unanswered.clone());
         async move {
-            let answered = match &item {
-                ServerJsonRpcMessage::Response(response) => Some(&response.id),
-                ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
-                _ => None,
-            };
-            let sent = write(&output, &item).await;
-            if let Some(after_answer) = answered.and_then(|id| unanswered.remove(id)) {
-                after_answer.deliver().await;
+            let (sent, work) = send(&output, &unanswered, item).await;
+            if let Some(work) = work {
+                work.run().await;
             }
             sent
         }
@@ -161,7 +218,10 @@ where
         loop {
             let answer = match self.input.next().await {
                 Ok(Line::Complete(line)) => match self.accept(&line) {
-                    Ok(message) => return Some(message),
+                    Ok(message) => match self.answer(message).await {
+                        Some(message) => return Some(message),
+                        None => continue,
+                    },
                     Err(answer) => answer,
                 },
                 Ok(Line::TooLong) => {
@@ -185,6 +245,21 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.output.lock().await.flush().await
     }
+}
+
+/// Sends a message. If it is an answer, also returns the work that its call deferred.
+async fn send<W: AsyncWrite + Unpin>(
+    output: &AsyncMutex<W>,
+    unanswered: &UnansweredRequests,
+    message: ServerJsonRpcMessage,
+) -> (io::Result<()>, Option<DeferredWork>) {
+    let answered = match &message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    };
+    let sent = write(output, &message).await;
+    (sent, answered.and_then(|id| unanswered.remove(id)))
 }
 
 /// Writes a message as one line.

@@ -21,6 +21,7 @@ mod session_limits;
 mod sessions;
 mod tasks;
 mod token_issuer;
+mod work_after_answer;
 
 use std::sync::Arc;
 

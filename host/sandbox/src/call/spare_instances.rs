@@ -99,3 +99,7 @@ impl SpareInstances {
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

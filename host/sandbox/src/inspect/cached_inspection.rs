@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::footprint::Footprint;
 use super::imports::{Import, WasiVersions, needs_wasi3};
 use super::inspection::Inspection;
@@ -51,7 +51,7 @@ impl CachedInspection {
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
-    dynamic_tools: DynamicTools,
+    dynamic_tools: DynamicToolsState,
     /// Whether the component imports interfaces of WASI 0.3.
     needs_wasi3: bool,
 }
@@ -74,7 +74,7 @@ impl Inspection {
     pub fn to_cache_text(&self) -> String {
         let header = Header {
             version: INSPECTION_CACHE_VERSION,
-            dynamic_tools: self.dynamic_tools(),
+            dynamic_tools: self.dynamic_tools_state(),
             needs_wasi3: needs_wasi3(&self.imports),
         };
         let body = Body {
@@ -116,10 +116,10 @@ impl Inspection {
     }
 }
 
-/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicTools::None`] for
-/// text that is damaged or has another version.
-pub(super) fn cached_dynamic_tools(text: &str) -> DynamicTools {
-    split_header(text).map_or(DynamicTools::None, |(header, _)| header.dynamic_tools)
+/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`]
+/// for text that is damaged or has another version.
+pub(super) fn cached_dynamic_tools(text: &str) -> DynamicToolsState {
+    split_header(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
 }
 
 /// Splits a cached text into the header and the text of the body. `None` if it is damaged or has another version.
@@ -144,7 +144,10 @@ impl Shape {
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
         let is_function = |index: &usize| *index < self.functions.len();
-        let dynamic = self.dynamic.iter().flat_map(|dynamic| dynamic.contract.functions());
+        let dynamic = self
+            .dynamic
+            .iter()
+            .flat_map(|dynamic| dynamic.contract.function_indexes());
         let interceptor = self
             .interceptor
             .iter()
@@ -208,15 +211,21 @@ mod tests {
     #[test]
     fn header_holds_the_state_of_the_dynamic_tools() {
         let mut inspection = inspection();
-        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        assert_eq!(
+            cached_dynamic_tools(&inspection.to_cache_text()),
+            DynamicToolsState::None
+        );
         let shape = Arc::make_mut(&mut inspection.shape);
         shape.functions[0].docs = Some("{\"dynamic_tools\":\"discovered\"}\n".to_owned());
-        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        assert_eq!(
+            cached_dynamic_tools(&inspection.to_cache_text()),
+            DynamicToolsState::None
+        );
         Arc::make_mut(&mut inspection.shape).dynamic =
             Some(DynamicExport::undiscovered(ToolContract::Toolwit { tools: 0, call: 0 }));
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),
-            DynamicTools::Undiscovered
+            DynamicToolsState::Undiscovered
         );
     }
 }

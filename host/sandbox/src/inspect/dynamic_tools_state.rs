@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DynamicTools {
+pub enum DynamicToolsState {
     /// The component exports no such interface.
     None,
     /// The component has not been queried yet.
@@ -17,7 +17,7 @@ pub enum DynamicTools {
     Discovered,
 }
 
-impl DynamicTools {
+impl DynamicToolsState {
     /// Returns whether the component has no dynamic tools.
     #[must_use]
     pub fn is_none(self) -> bool {

@@ -1,0 +1,95 @@
+//! Calls of tools that are answered where they are read.
+
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+use futures::FutureExt;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, ServerJsonRpcMessage,
+};
+use rmcp::service::{Peer, RequestContext, Service};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Calls of tools that are answered where they are read.
+///
+/// The protocol library runs each request in a task, and sends its answer in another one. For a short call, waking these
+/// tasks takes longer than the call. A call of a session therefore begins on the task that reads the input, if no other
+/// request is unanswered. Most calls also end there. One that waits, or computes for longer than the interval of the
+/// sandbox's interruptions, continues in a task of its own.
+pub(super) struct DirectCalls<H> {
+    handler: Arc<H>,
+    /// The client, as soon as the connection has begun.
+    peer: Arc<OnceLock<Peer<RoleServer>>>,
+    /// The calls that did not end at once.
+    running: JoinSet<()>,
+    /// Cancels the calls at the end of the connection.
+    cancel: DropGuard,
+}
+
+impl<H: ServerHandler> DirectCalls<H> {
+    pub(super) fn new(handler: Arc<H>, peer: Arc<OnceLock<Peer<RoleServer>>>) -> Self {
+        Self {
+            handler,
+            peer,
+            running: JoinSet::new(),
+            cancel: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    /// Returns a token that is cancelled at the end of the connection.
+    pub(super) fn cancel(&self) -> CancellationToken {
+        self.cancel.token().child_token()
+    }
+
+    /// Returns whether a message is a call of a session.
+    pub(super) fn is_call(&self, message: &ClientJsonRpcMessage) -> bool {
+        let JsonRpcMessage::Request(request) = message else {
+            return false;
+        };
+        // A request with a version of its own belongs to no session. The protocol library serves it with that version.
+        self.peer.get().is_some()
+            && matches!(&request.request, ClientRequest::CallToolRequest(_))
+            && request.request.get_meta().protocol_version().is_none()
+    }
+
+    /// Returns the answer to a request. The token cancels the call.
+    pub(super) fn answer(
+        &self,
+        request: JsonRpcRequest<ClientRequest>,
+        cancel: CancellationToken,
+    ) -> Option<impl Future<Output = ServerJsonRpcMessage> + Send + 'static> {
+        let JsonRpcRequest { id, mut request, .. } = request;
+        let mut context = RequestContext::new(id.clone(), self.peer.get()?.clone());
+        context.ct = cancel;
+        std::mem::swap(&mut context.meta, request.get_meta_mut());
+        std::mem::swap(&mut context.extensions, request.extensions_mut());
+        let handler = self.handler.clone();
+        Some(async move {
+            let answer = AssertUnwindSafe(handler.handle_request(request, context));
+            match answer.catch_unwind().await {
+                Ok(Ok(result)) => ServerJsonRpcMessage::response(result, id),
+                Ok(Err(error)) => ServerJsonRpcMessage::error(error, Some(id)),
+                Err(_) => {
+                    tracing::error!("a request panicked");
+                    let error = ErrorData::internal_error("the request failed unexpectedly", None);
+                    ServerJsonRpcMessage::error(error, Some(id))
+                }
+            }
+        })
+    }
+
+    /// Runs a call until it ends or must wait. If it must wait, it continues in a task.
+    pub(super) async fn run(&mut self, call: impl Future<Output = ()> + Send + 'static) {
+        let mut call = Box::pin(call);
+        let first_poll = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        if first_poll.is_pending() {
+            // Calls that have ended are removed.
+            while self.running.try_join_next().is_some() {}
+            self.running.spawn(call);
+        }
+    }
+}

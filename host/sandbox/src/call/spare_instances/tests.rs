@@ -1,0 +1,157 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::call::plugin::Plugin;
+use crate::call::runtime::{Runtime, RuntimeOptions};
+use crate::call::scope::Scope;
+use crate::link::compile::cache_location::CodeCacheLocation;
+use toolwit_core::{Arguments, DeferredWork, ToolContext, ToolResult};
+
+/// A guest whose result is the number of instructions that ran before it: start code counts, and so does the call.
+const COUNTING: &str = r#"(component
+    (core module $m
+        (global $count (mut i32) (i32.const 0))
+        (func $add (global.set $count (i32.add (global.get $count) (i32.const 1))))
+        (start $add)
+        (func (export "run") (result i32) (call $add) (global.get $count)))
+    (core instance $i (instantiate $m))
+    (func (export "run") (result u32) (canon lift (core func $i "run"))))"#;
+
+/// A guest that reads the clock in its start code, or in the call.
+fn reading_the_clock(start: &str, run: &str) -> String {
+    format!(
+        r#"(component
+            (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock (export "now" (func (result u64)))))
+            (core func $now (canon lower (func $clock "now")))
+            (core module $m
+                (import "host" "now" (func $now (result i64)))
+                (func $start {start})
+                (start $start)
+                (func (export "run") (result i64) {run}))
+            (core instance $i (instantiate $m (with "host" (instance (export "now" (func $now))))))
+            (func (export "run") (result u64) (canon lift (core func $i "run"))))"#
+    )
+}
+
+fn runtime(options: RuntimeOptions) -> Arc<Runtime> {
+    Runtime::new(RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..options
+    })
+    .unwrap()
+}
+
+fn runtime_with_slots(instances_max: u32) -> Arc<Runtime> {
+    let mut options = RuntimeOptions::default();
+    options.engine_limits.instances_max = instances_max;
+    runtime(options)
+}
+
+async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
+    let component = wat::parse_str(text).unwrap();
+    Plugin::from_bytes(runtime, "guest", component).await.unwrap()
+}
+
+/// Calls the tool of a plugin, and waits until the work behind its answer is done.
+async fn call(plugin: &Arc<Plugin>) -> ToolResult {
+    let deferred_work = DeferredWork::new();
+    let context = ToolContext::new().with_extension(deferred_work.clone());
+    let tools = plugin.tools(&Scope::new());
+    let result = tools[0].call(Arguments::new(), &context).await.unwrap();
+    deferred_work.run().await;
+    result
+}
+
+fn count(runtime: &Runtime) -> usize {
+    runtime.spares.lock().len()
+}
+
+#[tokio::test]
+async fn a_call_with_a_spare_instance_is_the_same_as_one_without() {
+    let runtime = runtime(RuntimeOptions::default());
+    let plugin = plugin(&runtime, COUNTING).await;
+    let first = call(&plugin).await;
+    assert_eq!((first.for_llm.as_str(), count(&runtime)), ("2", 1));
+    for _ in 0..2 {
+        let next = call(&plugin).await;
+        assert_eq!((next.for_llm.as_str(), count(&runtime)), ("2", 1));
+        let (first, next) = (first.usage.unwrap(), next.usage.unwrap());
+        assert_eq!((first.fuel, first.memory_bytes), (next.fuel, next.memory_bytes));
+    }
+}
+
+#[tokio::test]
+async fn a_spare_instance_has_the_rights_of_its_call() {
+    let frozen = runtime(RuntimeOptions {
+        frozen_at: Some(7),
+        ..RuntimeOptions::default()
+    });
+    for (runtime, is_frozen) in [(frozen, true), (runtime(RuntimeOptions::default()), false)] {
+        let plugin = plugin(&runtime, &reading_the_clock("", "(call $now)")).await;
+        let fresh = call(&plugin).await.for_llm;
+        assert_eq!(count(&runtime), 1);
+        let spare = call(&plugin).await.for_llm;
+        assert_eq!((fresh == "0", spare == "0"), (is_frozen, is_frozen), "{fresh} {spare}");
+    }
+}
+
+#[tokio::test]
+async fn start_code_that_calls_the_host_or_takes_long_runs_in_each_call() {
+    let runtime = runtime(RuntimeOptions::default());
+    let long = "(local $i i32) (local.set $i (i32.const 1000000)) \
+                (loop $l (br_if $l (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))";
+    for (start, spares) in [("(drop (call $now))", 0), (long, 0), ("nop", 1)] {
+        call(&plugin(&runtime, &reading_the_clock(start, "i64.const 1")).await).await;
+        assert_eq!(count(&runtime), spares, "{start}");
+    }
+}
+
+#[tokio::test]
+async fn a_spare_instance_fits_only_its_component_under_its_limits() {
+    let runtime = runtime(RuntimeOptions::default());
+    let (one, other) = (plugin(&runtime, COUNTING).await, plugin(&runtime, COUNTING).await);
+    call(&one).await;
+    let context = ToolContext::new();
+    let limits = one.limits_for(&context, false).unwrap();
+    let less_fuel = CallLimits {
+        fuel_max: limits.fuel_max - 1,
+        ..limits.clone()
+    };
+    let less_time = CallLimits {
+        wall_max: limits.wall_max / 2,
+        ..limits.clone()
+    };
+    let (one, other) = (
+        one.linked_component(&context).await.unwrap(),
+        other.linked_component(&context).await.unwrap(),
+    );
+    assert!(runtime.spares.take(&other, &limits).is_none());
+    assert!(runtime.spares.take(&one, &less_fuel).is_none());
+    assert!(runtime.spares.take(&one, &less_time).is_some());
+    assert!(runtime.spares.take(&one, &limits).is_none(), "it is used once");
+}
+
+#[tokio::test]
+async fn spare_instances_occupy_a_small_part_of_the_pool() {
+    for (slots, spares) in [(SPARE_SLOTS_DIVISOR - 1, 0), (2 * SPARE_SLOTS_DIVISOR, 2)] {
+        let runtime = runtime_with_slots(slots);
+        let mut plugins = Vec::new();
+        for _ in 0..3 {
+            plugins.push(plugin(&runtime, COUNTING).await);
+        }
+        for plugin in &plugins {
+            call(plugin).await;
+        }
+        assert_eq!(count(&runtime), spares);
+    }
+}
+
+#[tokio::test]
+async fn the_instance_of_an_unloaded_component_is_dropped() {
+    let runtime = runtime(RuntimeOptions::default());
+    let unloaded = plugin(&runtime, COUNTING).await;
+    call(&unloaded).await;
+    drop(unloaded);
+    call(&plugin(&runtime, COUNTING).await).await;
+    assert_eq!(count(&runtime), 1);
+}
