@@ -179,12 +179,12 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         rights.rules.files.push(DirectoryRule::clone(rule));
         let guest = rule.guest.clone();
         match path {
-            Ok(path) => drop(rights.opened.insert(guest, path.clone())),
+            Ok(path) => drop(rights.real_paths.insert(guest, path.clone())),
             Err(error) => {
                 let reason = error.to_string();
                 let position = None;
                 rights
-                    .unenforceable
+                    .unenforceable_directories
                     .insert(guest, UnenforceableRule { position, reason });
             }
         }
@@ -193,7 +193,7 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         let allowed = rights.require(&AccessRequest::File(path, mode)).is_ok();
         let allows = |rule: &DirectoryRule| {
             let guest = Path::new(path);
-            let is_open = rights.opened.contains_key(&rule.guest);
+            let is_open = rights.real_paths.contains_key(&rule.guest);
             let has_parent_part = guest.components().any(|part| part == Component::ParentDir);
             is_open
                 && !has_parent_part

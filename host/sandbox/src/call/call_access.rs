@@ -57,7 +57,7 @@ impl Plugin {
     ) -> Arguments {
         let caller = CallStack::of(context).map(CallStack::caller);
         match self.redactor(conversation, caller, context).await {
-            Ok(redactor) => redactor.fields(arguments),
+            Ok(redactor) => redactor.arguments(arguments),
             // Without the secrets, the host cannot recognise them in a text. The call itself fails with this error.
             Err(_) => Arguments::new(),
         }
@@ -66,7 +66,7 @@ impl Plugin {
 
 /// Returns the first rule that lets a plugin change something outside its own instance, or `None` if no rule does.
 async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
-    if let Some(rule) = rights.writing_rule() {
+    if let Some(rule) = rights.describe_writing_rule() {
         return Some(rule);
     }
     if rights.rules.tools.is_empty() {

@@ -40,11 +40,11 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded
-    /// are not checked.
+    /// Returns whether these versions of WASI suffice for the component. If the text is damaged or has another version, only
+    /// [`WasiVersions::Wasi2And3`] suffices. Other reasons for which a component cannot be loaded are not checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
-        wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
+        wasi == WasiVersions::Wasi2And3 || split_header(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
     }
 }
 
@@ -69,7 +69,7 @@ struct Body<'a> {
 }
 
 impl Inspection {
-    /// Writes the inspection as text for [`Inspection::from_cache_text`].
+    /// Returns the inspection as text for [`Inspection::from_cache_text`].
     #[must_use]
     pub fn to_cache_text(&self) -> String {
         let header = Header {
@@ -98,7 +98,7 @@ impl Inspection {
     /// The text is trusted: store it where only the host can write.
     #[must_use]
     pub fn from_cache_text(text: &str, plugin: &str) -> Option<Self> {
-        let (_, body) = split(text)?;
+        let (_, body) = split_header(text)?;
         let body: Body<'_> = serde_json::from_str(body).ok()?;
         if !body.shape.has_valid_indexes() {
             return None;
@@ -117,12 +117,13 @@ impl Inspection {
 }
 
 /// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`]
-/// for text of another version.
+/// for text that is damaged or has another version.
 pub(super) fn cached_dynamic_tools(text: &str) -> DynamicToolsState {
-    split(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
+    split_header(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
 }
 
-fn split(text: &str) -> Option<(Header, &str)> {
+/// Splits a cached text into the header and the text of the body. `None` if it is damaged or has another version.
+fn split_header(text: &str) -> Option<(Header, &str)> {
     let (header, body) = text.split_once('\n')?;
     let header: Header = serde_json::from_str(header).ok()?;
     (header.version == INSPECTION_CACHE_VERSION).then_some((header, body))

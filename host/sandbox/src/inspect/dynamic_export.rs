@@ -1,4 +1,5 @@
-//! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the discovered tools.
+//! Checks the functions that a component exports for `toolwit:plugin/dynamic`, and defines the discovered tools of any
+//! contract.
 
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};

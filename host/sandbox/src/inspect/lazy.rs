@@ -13,13 +13,14 @@ pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
     dynamic_tools: DynamicToolsState,
-    /// The cached text, taken when it is parsed.
+    /// The cached text; `None` once it has been parsed, and for an inspection that was not cached.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
     declared: OnceLock<DeclaredCapabilities>,
 }
 
 impl LazyInspection {
+    /// Wraps an inspection that was not cached.
     pub(crate) fn ready(inspection: Inspection) -> Self {
         Self {
             digest: inspection.digest.as_str().into(),
@@ -31,6 +32,7 @@ impl LazyInspection {
         }
     }
 
+    /// Wraps the cached text of an inspection, without parsing it.
     pub(crate) fn cached(cached: CachedInspection) -> Self {
         Self {
             digest: cached.digest.into(),
@@ -58,7 +60,8 @@ impl LazyInspection {
         self.inspection.get().is_some()
     }
 
-    /// Returns the inspection, for a plugin of this name. Parsing the cached text takes tens of microseconds.
+    /// Returns the inspection, for a plugin of this name. The first call parses the cached text, which takes tens of
+    /// microseconds.
     pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
             let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();

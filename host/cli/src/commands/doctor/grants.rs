@@ -53,7 +53,7 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
 /// secret, no call of the plugin runs. Warns about granted variables without a value.
 fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
-    for rule in rights.unenforceable.values() {
+    for rule in rights.unenforceable_directories.values() {
         let message = format!("a rule of {name} allows nothing: {rule}");
         let show = SuggestedCommand::new("grant").operand(name);
         let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");

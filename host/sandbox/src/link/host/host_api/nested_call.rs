@@ -138,7 +138,7 @@ pub(in crate::link::host) async fn call(
     // text is redacted for secrets that are numbers, and the parsed values for secrets that were escaped.
     let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.text(arguments)) {
-        Ok(parsed) => redactor.fields(parsed.arguments),
+        Ok(parsed) => redactor.arguments(parsed.arguments),
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
     let meter = FuelMeter::default();
