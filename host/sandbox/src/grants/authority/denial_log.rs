@@ -95,52 +95,22 @@ impl DenialLog {
     ) {
         let may_be_search = self.source_search.observe(request);
         let denied = denied_access(plugin, request, denial);
-        let length_before = self.accesses.len();
-        self.record(denied, DenialNotice::of(request), redactor);
         if may_be_search {
             // Kept apart, so that a traceback does not use up the number of recorded accesses.
-            let reads = self.accesses.drain(length_before..);
-            let room = ACCESSES_MAX.saturating_sub(self.source_search.reads.len());
-            self.source_search.reads.extend(reads.take(room));
+            add(&mut self.source_search.reads, cleaned(denied, redactor));
+        } else {
+            self.record(denied, DenialNotice::of(request), redactor);
         }
     }
 
     /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are removed
     /// from its texts.
-    pub(super) fn record(&mut self, mut denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
-        let DeniedAccess {
-            access,
-            reason,
-            suggestion,
-            missing_grant,
-            plugin: _,
-        } = &mut denied;
-        let value = missing_grant.as_mut().map(|missing| &mut missing.value);
-        for text in [access, reason, suggestion].into_iter().chain(value) {
-            let clean = printable(&redactor.text(text));
-            *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
-                Some((end, _)) => format!("{}…", &clean[..end]),
-                None => clean,
-            };
-        }
-        let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
-        if self.accesses.iter().any(is_duplicate) {
-            return;
-        }
+    pub(super) fn record(&mut self, denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
+        let denied = cleaned(denied, redactor);
         if notice == DenialNotice::Reported && self.reported.is_none() {
             self.reported = Some(denied.clone());
         }
-        // Not logged beyond the maximum either: a guest could write a line with each of its calls.
-        if self.accesses.len() >= ACCESSES_MAX {
-            return;
-        }
-        tracing::info!(
-            plugin = denied.plugin,
-            access = denied.access,
-            reason = denied.reason,
-            "an access was denied"
-        );
-        self.accesses.push(denied);
+        add(&mut self.accesses, denied);
     }
 
     /// Adds denied accesses whose texts have been redacted, such as those of a nested call.
@@ -256,6 +226,42 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
     }
 }
 
+/// Adds and logs a denied access, unless it is a duplicate or there are too many. Otherwise a guest could write a line of the
+/// log with each of its calls.
+fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
+    let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
+    if accesses.len() >= ACCESSES_MAX || accesses.iter().any(is_duplicate) {
+        return;
+    }
+    tracing::info!(
+        plugin = denied.plugin,
+        access = denied.access,
+        reason = denied.reason,
+        "an access was denied"
+    );
+    accesses.push(denied);
+}
+
+/// Returns a denied access without secrets and control characters in its texts, which are shortened.
+fn cleaned(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
+    let DeniedAccess {
+        access,
+        reason,
+        suggestion,
+        missing_grant,
+        plugin: _,
+    } = &mut denied;
+    let value = missing_grant.as_mut().map(|missing| &mut missing.value);
+    for text in [access, reason, suggestion].into_iter().chain(value) {
+        let clean = printable(&redactor.text(text));
+        *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &clean[..end]),
+            None => clean,
+        };
+    }
+    denied
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -297,5 +303,10 @@ mod tests {
         assert_eq!(failed(&traceback), ["read `/notes/today.txt`"]);
         // A plugin that reads one of them has a reason of its own.
         assert_eq!(failed(&["/world/a.txt", "/0"]), ["read `/world/a.txt`", "read `/0`"]);
+        assert_eq!(
+            failed(&["/0/x", "/0/x", "/0/x"]),
+            ["read `/0/x`"],
+            "each is listed once"
+        );
     }
 }

@@ -255,8 +255,13 @@ impl SecretTarget {
                 "a secret needs a port from 1 to 65535 and a plain path such as `/v1`",
             ));
         }
+        let placement = match placement {
+            SecretPlacement::Header(name) => SecretPlacement::Header(name.to_ascii_lowercase()),
+            other => other.clone(),
+        };
         match placement {
-            SecretPlacement::Header(name) if !can_carry_secret(name) => {
+            SecretPlacement::Header(name) if !can_carry_secret(&name) => {
+                let name = name.escape_debug();
                 Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
             }
             SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_token_byte) => Err(RuleError::new(
@@ -266,7 +271,7 @@ impl SecretTarget {
                 host,
                 port,
                 path,
-                placement: placement.clone(),
+                placement,
             }),
         }
     }
