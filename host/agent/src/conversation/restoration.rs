@@ -114,6 +114,15 @@ impl Restoration<'_> {
                 let past = self.past_call(&call, (name, tool), is_error, artifacts);
                 self.record_answer(&id, past, content);
             }
+            Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
+            other => self.apply_tool_change(other),
+        }
+    }
+
+    /// Applies an event about the tools.
+    fn apply_tool_change(&mut self, event: Event) {
+        let toolbox = &mut self.conversation.toolbox;
+        match event {
             Event::ToolsInjected {
                 trigger,
                 definitions,
@@ -125,7 +134,6 @@ impl Restoration<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
-            Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
             redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),

@@ -12,7 +12,7 @@ use crate::inspect::profile::Profile;
 pub(super) const COMPILE_ARGUMENT: &str = "toolwit-compile-component";
 
 /// The maximum length of an error message of a compiler process, in bytes.
-pub(super) const MESSAGE_BYTES_MAX: usize = 4 << 10;
+pub(super) const REPLY_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The settings of one compilation: those of the engine, the size of the component, and the limits of the process.
 #[derive(Debug, Serialize, Deserialize)]

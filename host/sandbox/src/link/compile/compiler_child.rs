@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES_MAX, ReplyHeader};
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, REPLY_MESSAGE_BYTES, ReplyHeader};
 use super::engine::{compatibility_hash, compiler_engine};
 
 /// The exit code for a job that this program cannot run, because the host and the program are of different versions.
@@ -118,7 +118,7 @@ fn reply(is_code: bool, body: &[u8]) -> io::Result<()> {
     let body = if is_code {
         body
     } else {
-        &body[..body.len().min(MESSAGE_BYTES_MAX)]
+        &body[..body.len().min(REPLY_MESSAGE_BYTES)]
     };
     let header = ReplyHeader {
         is_code,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES_MAX, ReplyHeader};
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, REPLY_MESSAGE_BYTES, ReplyHeader};
 use super::engine::Engine;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::{ByteCount, EngineLimits, Span};
@@ -145,7 +145,7 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
     if header.is_code && header.body_bytes > code_bytes_max {
         return Ok(CompilerReply::TooLarge(header.body_bytes));
     }
-    if !header.is_code && header.body_bytes > MESSAGE_BYTES_MAX as u64 {
+    if !header.is_code && header.body_bytes > REPLY_MESSAGE_BYTES as u64 {
         return Err(invalid("its message is too long"));
     }
     // Memory is allocated as the bytes arrive, and not for the length in the header, which is untrusted.
