@@ -1,4 +1,4 @@
-//! `toolwit list`: lists plugins and their tools.
+//! `toolwit list`: lists plugins and MCP servers, with their tools.
 
 use std::collections::HashMap;
 
@@ -119,9 +119,9 @@ async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -
 fn plugin_page(registry: &Registry) -> Page {
     let packages = registry.packages();
     let definitions = || registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
-    let mut tools_by_name: HashMap<&str, usize> = HashMap::new();
+    let mut tool_counts: HashMap<&str, usize> = HashMap::new();
     for definition in definitions() {
-        *tools_by_name.entry(definition.name()).or_default() += 1;
+        *tool_counts.entry(definition.name()).or_default() += 1;
     }
     let method_names = registry.plugins().flat_map(|plugin| methods(plugin.inspection()));
     let method_widths = method_names.map(|method| method.name().len() + ARROW.chars().count());
@@ -144,7 +144,7 @@ fn plugin_page(registry: &Registry) -> Page {
                     page.text(wit_warning(&package.name, problem)).end();
                 }
                 for definition in &plugin.inspection().tools {
-                    let is_ambiguous = tools_by_name.get(definition.name()).is_some_and(|count| *count > 1);
+                    let is_ambiguous = tool_counts.get(definition.name()).is_some_and(|count| *count > 1);
                     write_tool(&mut page, definition, width, is_ambiguous);
                 }
                 for method in methods(plugin.inspection()) {

@@ -191,7 +191,7 @@ fn apply_answers(
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("run the command without `--allow` and `--deny` to see the calls that do"));
         };
-        answers.answer(unanswered.remove(index), approval);
+        answers.add_answer(unanswered.remove(index), approval);
     }
     Ok(unanswered)
 }

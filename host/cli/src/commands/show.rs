@@ -42,7 +42,7 @@ pub(crate) struct Show {
     authority: AuthorityFlags,
 }
 
-/// A tool with the entities that its result can contain.
+/// A tool, with the types of the entities that its result can contain.
 #[derive(Serialize)]
 struct ToolDocument<'a> {
     plugin: &'a str,
@@ -90,7 +90,7 @@ impl Show {
                 is_proved: access.effect.is_proved(),
                 writing_rule: access.writing_rule.as_deref(),
             },
-            entities: entities_of(plugin, definition),
+            entities: entity_types_of(plugin, definition),
         };
         match printer.format() {
             Format::Json => printer.document(&document)?,
@@ -155,7 +155,8 @@ fn definition_by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plug
     })
 }
 
-fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
+/// Returns the types of the entities that a tool's result can contain.
+fn entity_types_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
     let mut names = Vec::new();
     if let Some(output) = &definition.output_schema {
         schema::collect_entities(output, &mut names);

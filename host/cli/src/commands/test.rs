@@ -153,7 +153,7 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
     dir.join(CASES_FILE)
 }
 
-/// Runs the cases of a component, and prints each outcome.
+/// Runs the cases of a component. Prints each outcome at once, except in JSON.
 pub(crate) async fn run_cases(
     plugins: &PluginFlags,
     suite: &TestSuite,
@@ -164,9 +164,9 @@ pub(crate) async fn run_cases(
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
-    let mut run = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
+    let mut runner = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
     if options.grants.allow_grants {
-        run = run.allow_outside_grants();
+        runner = runner.allow_outside_grants();
     }
     let mut outcomes = Vec::with_capacity(suite.cases.len());
     for case in &suite.cases {
@@ -174,7 +174,7 @@ pub(crate) async fn run_cases(
             let message = "the tests were interrupted";
             return Err(Error::new(ErrorKind::Cancelled, Phase::Execute, message).into());
         }
-        let outcome = run.run(case).await?;
+        let outcome = runner.run(case).await?;
         if printer.format() == Format::Human {
             printer.data(&outcome_line(&outcome))?;
         }

@@ -127,7 +127,8 @@ struct ChatSession<'s> {
 }
 
 impl ChatSession<'_> {
-    /// Runs turns until the input ends. The exit code is that of the worst turn, or success if a person types the input.
+    /// Handles lines of input and late results until the input ends or the chat is cancelled. The exit code of a chat that
+    /// was not cancelled is that of the worst turn or command, or success if a person types the input.
     async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
         let mut worst = Exit::Success;
         loop {
@@ -177,8 +178,8 @@ impl ChatSession<'_> {
         if conversation.interrupted_run().is_some() {
             return self.print(Err(interrupted_run::interrupted_run_error()));
         }
-        let turn = self.interrupts.begin_turn();
-        let outcome = conversation.turn(text).cancel(turn).run().await;
+        let turn_cancel = self.interrupts.begin_turn();
+        let outcome = conversation.turn(text).cancel(turn_cancel).run().await;
         self.end_turn(outcome)
     }
 
@@ -188,11 +189,11 @@ impl ChatSession<'_> {
             self.printer.hint("no call runs in the background");
             return Exit::Success;
         }
-        let turn = self.interrupts.begin_turn();
+        let turn_cancel = self.interrupts.begin_turn();
         let outcome = tokio::select! {
             biased;
             // Dropping the run leaves a valid history.
-            () = turn.cancelled() => None,
+            () = turn_cancel.cancelled() => None,
             outcome = conversation.wake() => outcome,
         };
         match outcome {

@@ -1,4 +1,5 @@
-//! Grants that apply to no plugin, and values that a plugin requires but does not have.
+//! Checks of grants and secrets: rules without effect, grants that apply to no plugin, and values that a plugin requires but
+//! does not have.
 
 use std::collections::BTreeSet;
 

@@ -15,8 +15,8 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The repository in which the command was compiled. Building executes code of the source, so no other directory is built, whatever
-/// files it has.
+/// The repository in which the command was compiled. Building executes code of the source, so the command builds no other
+/// clone of the repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file that shows that the repository still exists.
@@ -53,7 +53,8 @@ impl ShippedPlugins {
     /// Builds a component, if it is missing or older than its source, and copies the manifest of the package next to it.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] if the source does not compile, [`ErrorKind::Cancelled`] after an interrupt.
+    /// [`ErrorKind::Build`] if the source does not compile or the manifest cannot be copied, [`ErrorKind::Cancelled`] after an
+    /// interrupt.
     pub(crate) async fn build(
         &self,
         name: &str,
