@@ -14,7 +14,7 @@ use crate::output::printer::Printer;
 /// session.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// Cancels the token at the first signal, and ends the process at the second.
+/// Returns a token that the first signal cancels. The second signal ends the process.
 ///
 /// # Errors
 /// If no signal handler can be installed.

@@ -215,7 +215,10 @@ async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken)
         .into_iter()
         .map(|(shipped_name, _)| shipped_name)
         .collect();
-    let hint = format!("it ships with {}; `toolwit add --shipped` describes them", names.join(", "));
+    let hint = format!(
+        "it ships with {}; `toolwit add --shipped` describes them",
+        names.join(", ")
+    );
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 

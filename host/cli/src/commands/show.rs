@@ -159,11 +159,11 @@ fn definition_by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plug
 fn entity_types_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
     let mut names = Vec::new();
     if let Some(output) = &definition.output_schema {
-        schema::collect_entities(output, &mut names);
+        schema::collect_entity_types(output, &mut names);
     }
-    let entities = plugin.inspection().entities.iter();
-    entities
-        .filter(|entity| names.contains(&entity.name.as_str()))
+    let entity_types = plugin.inspection().entities.iter();
+    entity_types
+        .filter(|entity_type| names.contains(&entity_type.name.as_str()))
         .collect()
 }
 
@@ -180,8 +180,8 @@ fn tool_page(document: &ToolDocument<'_>) -> Page {
     definition::write_definition(&mut page, document.definition, &effect_text(&document.effect));
     if !document.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
-        for entity in &document.entities {
-            definition::write_entity(&mut page, entity, 2);
+        for entity_type in &document.entities {
+            definition::write_entity_type(&mut page, entity_type, 2);
         }
     }
     page

@@ -19,7 +19,8 @@ pub(crate) struct IndexFlags {
 }
 
 impl IndexFlags {
-    /// Returns the index of the option, the environment, the project or the user, in this order.
+    /// Returns the first index that is set: by the option, the environment, the accepted project or the user. `None` if none
+    /// is set.
     pub(crate) fn index(&self) -> Result<Option<RemoteFile>, Error> {
         let from_environment = || variable(VARIABLE).map(|url| url.to_string_lossy().into_owned());
         if let Some(url) = self.index_url.clone().or_else(from_environment) {

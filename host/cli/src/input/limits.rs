@@ -64,9 +64,9 @@ pub(crate) struct LimitFlags {
 impl LimitFlags {
     /// Returns the limits that the options set, and those of the project for which no option is set. Limits that neither sets
     /// have their defaults.
-    pub(crate) fn request(&self, project: &LimitOverrides) -> LimitOverrides {
+    pub(crate) fn overrides(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
-        let request = LimitOverrides {
+        let overrides = LimitOverrides {
             fuel_max: self.fuel,
             wall_max: self.wall.map(|Span(time)| time),
             memory_bytes_max: bytes(self.memory_bytes),
@@ -82,7 +82,7 @@ impl LimitFlags {
             nested_depth_max: self.nested_depth,
             nested_calls_max: self.nested_calls,
         };
-        request.or(project)
+        overrides.or(project)
     }
 
     /// Returns the ids of the long-running tools of the options.

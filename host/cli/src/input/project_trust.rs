@@ -69,7 +69,7 @@ impl Proposal {
     }
 }
 
-/// The project in the current directory.
+/// The project in the current directory: its proposal, and the record of what the user accepted.
 pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,

@@ -83,7 +83,7 @@ impl RunOptions {
     /// Returns the options for use in another directory and another environment.
     ///
     /// # Errors
-    /// If the current directory or the record of the accepted project cannot be read.
+    /// If the current directory, the configuration of the project, or the record of what was accepted of it cannot be read.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let mut flags = self.clone();
         flags.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;

@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 
 use toolwit::tool::text::is_printable;
 
-/// Titles of sections.
+/// Titles of sections, such as the name of a plugin above its tools.
 pub(crate) const TITLE: Style = Style::new().bold();
-/// Names of plugins and tools.
+/// Names in a section, such as those of tools.
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default().bold();
 /// Less important text.
 pub(crate) const FAINT: Style = Style::new().dimmed();

@@ -120,7 +120,6 @@ impl ReplayTrace {
 
     /// Checks that the trace begins with a turn, and that it has the event at which the replay forks.
     fn check(&self, recording: &Recording) -> Result<(), Error> {
-
         if recording.prompts().is_empty() {
             let message = format!("the trace `{}` does not begin with a turn", self.recording.display());
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
