@@ -207,7 +207,7 @@ mod tests {
             fuel: Some(1),
             ..LimitFlags::default()
         };
-        let request = flags.request(&project.of_calls(&nothing));
+        let request = flags.overrides(&project.of_calls(&nothing));
         assert_eq!(
             (request.fuel_max, request.host_calls_max, request.wall_max),
             (Some(1), Some(5), None)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit_core::ToolDefinition;
 
-use super::boost::RankingSignals;
+use super::ranking_signals::RankingSignals;
 use super::embedding::Embedding;
 use super::rules::{FIELDS, Rules};
 use super::text::{self, CachedStemmer};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::boost::{HealthSignal, RankingSignals};
+use super::ranking_signals::{HealthSignal, RankingSignals};
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
 use super::rules::{FIELDS, NAME, Rules};

@@ -114,7 +114,7 @@ impl PartialEq for Candidate<'_> {
 
 impl Eq for Candidate<'_> {}
 
-/// The tool behind an entry tool that matches the query best.
+/// The tool that matches the query best, among the tools behind an entry tool.
 #[derive(Clone, Copy, Debug)]
 struct InnerMatch {
     slot: u32,
@@ -246,8 +246,8 @@ impl Catalog {
         accumulators
     }
 
-    /// Finds the tool behind each entry tool that matches the query best and may be used. The keys are the slots of the entry
-    /// tools.
+    /// Finds, for each entry tool, the tool behind it that matches the query best, among those that may be used. The keys are
+    /// the slots of the entry tools.
     fn inner_matches(
         &self,
         accumulators: &[Accumulator],
@@ -329,8 +329,8 @@ impl Catalog {
         }
     }
 
-    /// Returns the slots of the tools that a query names: its complete text or one of its words is the id or the name of the
-    /// tool.
+    /// Returns the slots of the tools that a query names: the text of its intent or task, or a compound word in it, is the id
+    /// or the name of the tool.
     fn slots_named_in(&self, query: &Query) -> BTreeSet<u32> {
         let mut slots = BTreeSet::new();
         for text in [&query.intent, &query.task] {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::boost::{HealthSignal, RankingSignals, use_factor};
+use super::ranking_signals::{HealthSignal, RankingSignals, use_factor};
 use super::rules::FIELDS;
 
 /// The data of a tool that scoring reads.

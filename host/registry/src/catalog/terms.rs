@@ -8,20 +8,24 @@ use super::rules::Rules;
 use super::text::{self, CachedStemmer};
 use super::union::CatalogUnion;
 
-/// Maximum number of tokenised words of the intent and of the task, and maximum number of those of each earlier message.
+/// Maximum number of tokenised words of the intent, and of the task.
 const INTENT_WORDS_MAX: usize = 256;
+
+/// Maximum number of earlier messages that are used.
+const RECENT_MAX: usize = 3;
+
+/// Maximum number of tokenised words of each earlier message.
 const RECENT_WORDS_MAX: usize = 48;
 
-/// Maximum number of earlier messages that are used, and maximum number of their words that are looked up.
-const RECENT_MAX: usize = 3;
+/// Maximum number of words of all earlier messages that are looked up.
 const RECENT_TERMS_MAX: usize = 16;
 
 /// Maximum number of words of the intent and the task that are looked up, those with the greatest weight first. Each has a bit
 /// of a `u32`.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// Maximum number of longer words in names that begin with a word, and maximum number of those that end with it. A word that is
-/// a part of more names is not specific.
+/// Maximum number of longer words in names that are looked up because they begin with a word. Also the maximum number of those
+/// that end with it. A word that is a part of more names is not specific.
 const LONGER_WORDS_MAX: usize = 16;
 
 /// A stem to look up.
@@ -106,8 +110,8 @@ impl QueryTerms {
         self.terms.push(WeightedTerm { stem, weight, bit });
     }
 
-    /// Adds the longer words in names that begin or end with a word, which has this weight, or 0 if no tool has it. A longer
-    /// word weighs no more than its part, unless that is less than half of its own weight.
+    /// Adds the longer words in names that begin or end with the word `part`. `weight` is the weight of `part`, or 0 if no tool
+    /// has it. The weight of a longer word is limited to that of `part`, or to half of its own if that is greater.
     fn add_longer_words(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
         let rules = catalogs.rules();
         for stem in longer_words(catalogs, part) {

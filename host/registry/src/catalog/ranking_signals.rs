@@ -16,7 +16,8 @@ pub enum HealthSignal {
     /// It was never checked, or too long ago.
     #[default]
     Unknown,
-    /// Its last call failed, not too long ago. It ranks below the tools that are not broken, unless the query names it.
+    /// Its last call failed, not too long ago. The tool ranks below the tools that are not broken, unless the query names it.
+
     Broken,
 }
 
