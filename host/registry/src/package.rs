@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::manifest::interfaces::Interfaces;
+use crate::manifest::user_interfaces::UserInterfaces;
 use crate::manifest::{Manifest, Tier};
 use crate::requested::RequestedPermissions;
 use toolwit_core::text::snake_case;
@@ -65,10 +65,10 @@ impl Package {
     ///
     /// # Errors
     /// If the component cannot be read or has changed since it was inspected, or if its user interfaces are invalid.
-    pub fn read_interface(&self, name: &str) -> Result<Option<String>, Error> {
+    pub fn read_user_interface(&self, name: &str) -> Result<Option<String>, Error> {
         let Some(plugin) = self.plugin() else { return Ok(None) };
-        let interfaces = Interfaces::embedded(&plugin.read_component()?)?;
-        Ok(interfaces.into_document(name))
+        let user_interfaces = UserInterfaces::embedded(&plugin.read_component()?)?;
+        Ok(user_interfaces.into_document(name))
     }
 
     /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None`
@@ -139,7 +139,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
         return Err("starts with a dot");
     }
     if RESERVED.contains(&identity_of(name).as_str()) {
-        return Err("is reserved: the ids of the host's own tools begin with it");
+        return Err("is reserved: the ids of tools that are not from plugins begin with it");
     }
     if name.len() > BYTES_MAX {
         return Err("is longer than 64 bytes");

@@ -73,7 +73,7 @@ impl UiPages<'_> {
         let registry = self.0.host().registry();
         let package = registry.package(plugin)?;
         self.names(package).iter().find(|usable| *usable == name)?;
-        let document = package.read_interface(name).transpose()?;
+        let document = package.read_user_interface(name).transpose()?;
         let contents = document.map(|document| ResourceContents::text(document, uri).with_mime_type(MIME_TYPE));
         Some(contents.map_err(|error| error.to_string()))
     }
@@ -101,7 +101,7 @@ impl UiPages<'_> {
         let (Some(plugin), Some(manifest)) = (package.plugin(), &package.manifest) else {
             return Vec::new();
         };
-        if manifest.interfaces().next().is_none() {
+        if manifest.user_interfaces().next().is_none() {
             return Vec::new();
         }
         let tools = self.0.host().registry().tools_of(plugin, &Scope::new());

@@ -123,7 +123,7 @@ impl Registry {
         let plugin = self.plugin_of(tool)?;
         let tools = plugin.tools(scope);
         let tool = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
-        Some(self.recorded(plugin, tool))
+        Some(self.with_recording(plugin, tool))
     }
 
     /// Returns the tools of all plugins; see [`Registry::tool`].
@@ -138,7 +138,7 @@ impl Registry {
     #[must_use]
     pub fn tools_of(&self, plugin: &Arc<Plugin>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let tools = plugin.tools(scope).into_iter();
-        tools.map(|tool| self.recorded(plugin, tool)).collect()
+        tools.map(|tool| self.with_recording(plugin, tool)).collect()
     }
 
     /// Returns the number of tools of all plugins.
@@ -148,7 +148,7 @@ impl Registry {
     }
 
     /// Wraps a tool, so that its calls are recorded.
-    fn recorded(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    fn with_recording(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
         Arc::new(HealthTool::new(
             tool,

@@ -135,7 +135,7 @@ pub enum CheckOutcome {
 /// The uses and the check of one or several calls, to be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRecord {
-    /// The number of calls that returned a result.
+    /// The number of calls that returned a result, errors of the tool included.
     pub uses: u64,
     /// The check of the last call whose outcome shows something about the health of the tool.
     pub check: Option<(CheckStage, CheckOutcome)>,
