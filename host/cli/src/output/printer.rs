@@ -69,7 +69,7 @@ impl Printer {
 
     /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except for
     /// control characters. On a terminal its lines are indented, so that none looks like a line of the host.
-    pub(crate) fn outside_text(self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn untrusted_text(self, text: &str) -> Result<(), Failure> {
         let terminal = terminal_size_of(io::stdout());
         if terminal.is_none() {
             return write_stdout(&(printable(text) + "\n"));

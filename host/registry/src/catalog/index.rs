@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::ranking_signals::{HealthSignal, RankingSignals};
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
-use super::rules::{FIELDS, NAME, Rules};
+use super::ranking_parameters::{FIELDS, NAME, RankingParameters};
+use super::ranking_signals::{HealthSignal, RankingSignals};
 use super::scoring::Scoring;
 use super::text::{self, CachedStemmer};
 use super::totals::Totals;
@@ -188,7 +188,7 @@ impl Catalog {
             };
             for (_, field) in occurrences {
                 let count = &mut posting.counts[*field];
-                *count = count.saturating_add(1).min(Rules::get().repeats_max);
+                *count = count.saturating_add(1).min(RankingParameters::get().repeats_max);
             }
             let postings = &mut self.postings[occurrences[0].0 as usize].tools;
             let position = match postings.last() {

@@ -8,13 +8,13 @@
 mod accumulator;
 mod document;
 mod embedding;
-mod fuse;
 mod index;
 mod query;
 mod rank;
+mod ranking_parameters;
 mod ranking_signals;
-mod rules;
 mod scoring;
+mod similarity;
 mod stop_words;
 mod terms;
 mod text;

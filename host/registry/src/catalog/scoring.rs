@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use super::ranking_parameters::FIELDS;
 use super::ranking_signals::{HealthSignal, RankingSignals, use_factor};
-use super::rules::FIELDS;
 
 /// The data of a tool that scoring reads.
 #[derive(Debug, Default)]

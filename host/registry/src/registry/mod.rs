@@ -24,6 +24,7 @@ pub struct Registry {
     pub(crate) snapshot: Arc<Snapshot>,
 }
 
+/// The content of a [`Registry`].
 pub(crate) struct Snapshot {
     /// Sorted by name. Packages that share a name are all broken.
     pub(crate) packages: Vec<Package>,

@@ -113,7 +113,7 @@ fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut 
         "" => String::new(),
         description => format!(" ({description})"),
     };
-    let message = format!("{plugin} needs `{name}`{description_suffix}, which is not granted");
+    let message = format!("{plugin} needs `{name}`{description_suffix}, which is missing");
     findings.add_problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 

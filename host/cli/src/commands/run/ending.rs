@@ -70,7 +70,7 @@ fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) 
 }
 
 fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    printer.outside_text(outcome.text().trim_end())
+    printer.untrusted_text(outcome.text().trim_end())
 }
 
 /// Prints the error of a run, after its partial answer if there is one.
