@@ -155,7 +155,7 @@ impl WaitingSession {
         }
         let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
         let resume = self.session_flags.suggest(resume);
-        format!("`{resume}` continues the run, with its options")
+        format!("`{resume}` continues the run with its stored options")
     }
 
     /// Returns the commands that answer the first question without an answer, or `None` if every question has an answer.

@@ -127,7 +127,7 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that says how to allow the access.
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint about how to allow the access.
     pub(crate) fn print_denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {

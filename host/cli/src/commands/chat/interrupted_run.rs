@@ -21,7 +21,7 @@ impl ChatSession<'_> {
             self.printer.message(&pending_question(question));
         }
         let next_step = match (run.unresolved().is_empty(), questions.is_empty()) {
-            (false, _) => "find out whether these calls took effect, and say so with /resolve",
+            (false, _) => "find out whether these calls took effect, then decide with /resolve",
             (true, false) => "/approve allows the call, /deny does not, /resume asks again",
             (true, true) => "/resume continues it",
         };

@@ -40,7 +40,7 @@ Commands in the chat:
   /resume             continue a run that was interrupted when its process ended
   /approve [CALL]     allow a call of that run that waits for an answer
   /deny [CALL] TEXT   deny one; the model reads the text
-  /resolve CALL HOW   say that a call is done, is not-done, or shall run-again
+  /resolve CALL HOW   decide about an interrupted call: done, not-done or run-again
   /help               list these commands
   /quit               end the session, as does Ctrl-D
 
