@@ -102,7 +102,6 @@ impl AcceptanceFiles {
 
     /// Replaces the record and, if the proposal has grants, their copy. If the record cannot be written, nothing changes. If
     /// the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
-
     ///
     /// # Errors
     /// If the record or the copy cannot be written.

@@ -253,7 +253,6 @@ impl Manifest {
         annotations.all = to_text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
         annotations.all.effect = self.effect;
         annotations.limits = self.limits.overrides();
-
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
             let mut requirement = Requirement::default();
