@@ -129,7 +129,7 @@ impl Packing {
         })?;
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
-        let read_user_interface = |name: &str| {
+        let read_ui_page = |name: &str| {
             let file = manifest.with_file_name(name);
             if !file.exists() {
                 return Ok(None);
@@ -139,7 +139,7 @@ impl Packing {
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
             })
         };
-        pack(component, &name, &text, &origin, &read_user_interface).map_err(|error| error.with_plugin(&*name))
+        pack(component, &name, &text, &origin, &read_ui_page).map_err(|error| error.with_plugin(&*name))
     }
 }
 

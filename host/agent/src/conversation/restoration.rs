@@ -285,7 +285,7 @@ impl Restoration<'_> {
             ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
         });
         let ids: Vec<_> = ids.collect();
-        toolbox.inherit(&guards, &ids);
+        toolbox.attach_guards(&guards, &ids);
     }
 
     /// Rebinds tools to the implementations that the strategies inject after the last answered call. A tool that they do not

@@ -169,6 +169,7 @@ limits! {
         /// Maximum number of files and directories in a writable directory.
         DIRECTORY_ENTRIES_MAX: u64 = 1_000_000, Count;
         /// Maximum memory of one artifact when it is parsed.
+        /// The host estimates it from the text before parsing. All artifacts of one `tool-result` share the limit.
         ARTIFACT_WEIGHT_MAX: usize = 16 << 20, Bytes;
         /// Maximum length of a key and of a bucket's name in a key–value store.
         KEY_BYTES_MAX: usize = 1 << 10, Bytes;

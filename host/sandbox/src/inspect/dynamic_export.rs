@@ -45,7 +45,7 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered.iter().flatten();
-        tools.map(|tool| (tool, dynamic.contract.call()))
+        tools.map(|tool| (tool, dynamic.contract.call_index()))
     });
     discovered.map(move |(tool, call)| {
         let function = &shape.functions[call];

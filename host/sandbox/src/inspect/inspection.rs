@@ -11,7 +11,7 @@ use super::annotations::Annotations;
 use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::effect_tag;
 use super::entry_tools::entry_tools;
 use super::footprint::Footprint;
@@ -185,11 +185,11 @@ impl Inspection {
 
     /// Returns whether the component has dynamic tools, and whether they have been discovered.
     #[must_use]
-    pub fn dynamic_tools(&self) -> DynamicTools {
+    pub fn dynamic_tools_state(&self) -> DynamicToolsState {
         match &self.shape.dynamic {
-            None => DynamicTools::None,
-            Some(dynamic) if dynamic.discovered.is_none() => DynamicTools::Undiscovered,
-            Some(_) => DynamicTools::Discovered,
+            None => DynamicToolsState::None,
+            Some(dynamic) if dynamic.discovered.is_none() => DynamicToolsState::Undiscovered,
+            Some(_) => DynamicToolsState::Discovered,
         }
     }
 
@@ -197,7 +197,7 @@ impl Inspection {
     /// `None` for a component without dynamic tools.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
-        let call = self.shape.dynamic.as_ref()?.contract.call();
+        let call = self.shape.dynamic.as_ref()?.contract.call_index();
         self.shape.functions.get(call)?.interface.as_deref()
     }
 
@@ -226,7 +226,7 @@ impl Inspection {
     #[must_use]
     pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
         match serde_json::from_str(json) {
-            Ok(tools) if !self.dynamic_tools().is_none() => self.with_tools(tools, plugin),
+            Ok(tools) if !self.dynamic_tools_state().is_none() => self.with_tools(tools, plugin),
             _ => self,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::cached_inspection::{CachedInspection, cached_dynamic_tools};
 use super::declared_capabilities::DeclaredCapabilities;
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::imports::Import;
 use super::inspection::Inspection;
 
@@ -12,7 +12,7 @@ use super::inspection::Inspection;
 pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
-    dynamic_tools: DynamicTools,
+    dynamic_tools: DynamicToolsState,
     /// The cached text, taken when it is parsed.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
@@ -24,7 +24,7 @@ impl LazyInspection {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
-            dynamic_tools: inspection.dynamic_tools(),
+            dynamic_tools: inspection.dynamic_tools_state(),
             text: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
             declared: OnceLock::new(),
@@ -50,7 +50,7 @@ impl LazyInspection {
         self.tool_count
     }
 
-    pub(crate) fn dynamic_tools(&self) -> DynamicTools {
+    pub(crate) fn dynamic_tools_state(&self) -> DynamicToolsState {
         self.dynamic_tools
     }
 

@@ -19,7 +19,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
-        let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
+        let effective = EffectiveRights::new(plugin.declared_capabilities(), grants, plugin.name(), digest);
         warn_about_stale_grants(plugin, grants, findings);
         match plugin.rights().await {
             Ok(rights) => report_ineffective_rules(plugin, &rights, findings),
@@ -107,7 +107,7 @@ fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Find
 
 fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let name = &need.name;
-    let hint = missing_value_hint(plugin.name(), plugin.declared(), name);
+    let hint = missing_value_hint(plugin.name(), plugin.declared_capabilities(), name);
     let plugin = plugin.name();
     let description_suffix = match need.description.trim() {
         "" => String::new(),
