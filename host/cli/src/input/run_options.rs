@@ -21,8 +21,9 @@ use toolwit::registry::Project;
 
 /// The options of a run that its session stores, so that it continues with them.
 ///
-/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are stored as
-/// paths only, and the environment has precedence for them: what is allowed is read again for each run.
+/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are
+/// stored as paths only, because what is allowed is read again for each run. For the paths of grants and policies, the
+/// environment has precedence over the session.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunOptions {
