@@ -106,7 +106,8 @@ pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
     }
 }
 
-/// Returns the hint that fixes an error: for its first denied access, or for a cause of a known type.
+/// Returns the hint that fixes an error: for its first denied access, or for a cause of a known type. `None` for
+/// other errors.
 fn fixing_hint(error: &Error) -> Option<String> {
     if error.kind == ErrorKind::Denied {
         return error.denied.first().map(denied_access_hint);

@@ -141,7 +141,7 @@ pub(crate) fn local_ident(ty: &Type, owner: Option<&Ident>) -> Option<Ident> {
     Some(first.ident.clone())
 }
 
-/// Returns the last name of a path, and its type arguments.
+/// Returns the last name of a path, and its type arguments. `None` for a type that is not a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(&Ident, Vec<&Type>)> {
     let Type::Path(TypePath { qself: None, path }) = ty else {
         return None;

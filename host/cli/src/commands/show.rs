@@ -100,7 +100,7 @@ impl Show {
     }
 }
 
-/// Returns the MCP server to which the id of a tool belongs.
+/// Returns the MCP server to which the id of a tool belongs. `None` if it is the id or name of another tool.
 fn server_of<'a>(servers: &'a McpServers, id: &str) -> Option<&'a McpServer> {
     let owner = ToolId::from_text(id).owner().to_owned();
     servers.get(owner.strip_prefix("mcp:")?)

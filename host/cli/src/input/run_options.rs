@@ -75,7 +75,7 @@ pub(crate) struct RunOptions {
 const MODEL_VARIABLE: &str = "TOOLWIT_MODEL";
 
 impl RunOptions {
-    /// Returns the model of the options or of the environment.
+    /// Returns the model that the options or the environment name, if any.
     pub(crate) fn model(&self) -> Option<String> {
         let variable = || variable(MODEL_VARIABLE)?.into_string().ok();
         self.model.clone().or_else(variable)

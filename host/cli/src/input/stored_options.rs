@@ -134,7 +134,7 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
     Ok(options)
 }
 
-/// Returns the provider of the model.
+/// Returns the provider of the model, if a model is set.
 fn provider(options: &RunOptions) -> Option<&str> {
     options.model.as_deref()?.split(':').next()
 }

@@ -87,7 +87,7 @@ impl Catalog {
         self
     }
 
-    /// Returns the model of [`Catalog::with_embedding_model`].
+    /// Returns the model of [`Catalog::with_embedding_model`], if one was set.
     #[must_use]
     pub fn embedding_model(&self) -> Option<&Arc<dyn EmbeddingModel>> {
         self.model.as_ref()
@@ -302,7 +302,7 @@ impl Catalog {
         self.slots_by_name.get(canonical_name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the slot of the tool with this id.
+    /// Returns the slot of the tool with this id, if the catalog has the tool.
     pub(super) fn slot_with_id(&self, id: &str) -> Option<u32> {
         self.slots_by_id.get(id).copied()
     }

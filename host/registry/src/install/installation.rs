@@ -308,6 +308,7 @@ async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewP
 }
 
 /// Finds the existing package that a package would replace: the one whose name has the same form in tool names.
+/// `None` if there is no such package.
 fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
     packages.find(|other| has_same_identity(&other.name, &package.name))

@@ -54,7 +54,7 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Returns the duration.
+    /// Returns the duration, if it is set.
     #[must_use]
     pub fn wall(&self) -> Option<Duration> {
         self.wall.as_deref().and_then(amounts::parse_duration)

@@ -267,7 +267,7 @@ pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) ->
     V::from_str(recording.setting(name).first()?, false).ok()
 }
 
-/// Returns the value of an option as it is written on the command line.
+/// Returns the value of an option as it is written on the command line, if the option is set.
 fn value_name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
     Some(flag?.to_possible_value()?.get_name().to_owned())
 }

@@ -114,7 +114,7 @@ fn is_stale(component: &Path, source: &Path) -> bool {
     built_at.is_none() || built_at < newest_change(source)
 }
 
-/// Returns the latest modification time of the files below a directory.
+/// Returns the latest modification time of the files below a directory. `None` if there are no files that can be read.
 fn newest_change(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?.flatten();
     let changes = entries.filter_map(|entry| match entry.file_type().ok()? {
