@@ -120,8 +120,8 @@ impl Registry {
         methods.find(|method| method.id.as_str() == id)
     }
 
-    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The outcome of
-    /// its calls is recorded in the store.
+    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The outcome
+    /// of its calls is recorded in the store.
     #[must_use]
     pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
         let plugin = self.plugin_of(tool)?;

@@ -141,8 +141,8 @@ impl Sidecars {
     }
 }
 
-/// Returns the refusal of the first link that is refused, or `None` if all are allowed. The files next to a component must not be links to files outside of the
-/// plugin directory, because their content is shown.
+/// Returns the refusal of the first link that is refused, or `None` if all are allowed. The files next to a component must not
+/// be links to files outside of the plugin directory, because their content is shown.
 fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| link_refusal(root, path))
 }
