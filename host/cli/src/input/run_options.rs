@@ -19,7 +19,7 @@ use toolwit::Error;
 use toolwit::limits::Span;
 use toolwit::registry::Project;
 
-/// The options of a run that its session stores, so that it continues with them.
+/// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
 /// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are
 /// stored as paths only, because what is allowed is read again for each run. For the paths of grants and policies, the

@@ -14,8 +14,8 @@ use super::totals::Totals;
 
 /// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
 ///
-/// Each tool has a slot, and each word has an id: numbers that index the lists of the catalog. The slot of a removed tool is used
-/// again.
+/// Each tool has a slot, and each word has an id: numbers that index the lists of the catalog. The slot of a removed tool is
+/// used again.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     stemmer: CachedStemmer,
@@ -312,7 +312,7 @@ impl Catalog {
         self.words_longer_than(part.into(), &self.name_words)
     }
 
-    /// Returns the longer words in names that end with a word. Each is reversed, and they are sorted in this form.
+    /// Returns the longer words in names that end with a word: each of them reversed, and sorted in this form.
     pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
         self.words_longer_than(reversed(part), &self.name_words_reversed)
     }

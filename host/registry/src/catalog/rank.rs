@@ -126,7 +126,7 @@ struct InnerMatch {
 struct TopCandidates<'a> {
     hits_max: usize,
     candidates: BTreeSet<Candidate<'a>>,
-    /// The worst of them once their number is `hits_max`: whether it is exact, whether it is not broken, and its score.
+    /// The worst candidate, once there are `hits_max` of them: whether it is exact, whether it is not broken, and its score.
     worst: Option<(bool, bool, f32)>,
 }
 

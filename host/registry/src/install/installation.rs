@@ -47,7 +47,7 @@ pub struct AddedPackage {
     /// Whether it has dynamic tools that have not been discovered; see
     /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
     pub has_undiscovered_tools: bool,
-    /// The reason why the WIT file that was copied with it is not used. `None` if it is used, or if there is none.
+    /// The reason why the package's WIT file is not used. `None` if the file is used, or if the package has no WIT file.
     pub wit_problem: Option<String>,
     /// Whether it declares capabilities that need a grant.
     pub needs_grants: bool,

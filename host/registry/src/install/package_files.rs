@@ -19,7 +19,7 @@ use toolwit_sandbox::read_component;
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),
-    /// The file stays unchanged, because it is itself the source. It has this content.
+    /// The file is itself the source and stays unchanged. The value is its content.
     Keep(Vec<u8>),
     /// The new package has no such file. The file of an earlier version is deleted, if there is one.
     Delete,
