@@ -41,8 +41,9 @@ Examples:
 /// `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an approval is shown: answer at
 /// the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
 ///
-/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two must be given
-/// again: `--wasi-p3`, and an `--approve` that asks less than the default. Keys come from the environment, and grants files are read again.
+/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two
+/// must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the environment, and
+/// grants files are read again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
