@@ -42,8 +42,8 @@ Examples:
 ///
 /// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is broken, none
 /// is added. A download is written only if it has the SHA-256 digest that the index lists or the URL ends with. A host that
-/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that its first
-/// call does not wait.
+/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that
+/// its first call does not wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Add {

@@ -28,8 +28,8 @@ use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
-/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server is started
-/// or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
+/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server
+/// is started or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// Name or id of the tool, as shown by `toolwit list`

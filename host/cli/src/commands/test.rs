@@ -39,11 +39,11 @@ A case calls a tool, or several tools in one conversation:
 
 /// Build a plugin and run its test cases
 ///
-/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each case runs
-/// in a new conversation, without grants except its own. Exits with 1 if a case fails.
+/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each
+/// case runs in a new conversation, without grants except its own. Exits with 1 if a case fails.
 ///
-/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host, and the
-/// network. `--allow-grants` allows them.
+/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host,
+/// and the network. `--allow-grants` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Test {
@@ -67,7 +67,8 @@ pub(crate) struct Test {
 /// Options for the grants of test cases.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct CaseGrantFlags {
-    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host, the network
+    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host,
+    /// the network
     #[arg(long)]
     allow_grants: bool,
 }

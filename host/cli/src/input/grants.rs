@@ -19,8 +19,8 @@ const VARIABLE: &str = "TOOLWIT_GRANTS";
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GrantFlags {
-    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in the
-    /// configuration directory]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in
+    /// the configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }

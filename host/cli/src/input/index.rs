@@ -12,8 +12,8 @@ const VARIABLE: &str = "TOOLWIT_INDEX";
 /// Options for the package index.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct IndexFlags {
-    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the accepted one of the
-    /// project, or toolwit/index.toml in the configuration directory]
+    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the accepted
+    /// one of the project, or toolwit/index.toml in the configuration directory]
     #[arg(long = "index", value_name = "URL")]
     index_url: Option<String>,
 }

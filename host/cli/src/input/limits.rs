@@ -105,7 +105,8 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the context of a known model]
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the
+    /// context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     #[serde(deserialize_with = "deserialize_in_range::<_, _, 1000, { u64::MAX }>")]
     context_tokens: Option<u64>,

@@ -67,8 +67,8 @@ impl Printer {
         write_stdout(&for_terminal(page.to_string(), terminal_size_of(io::stdout())))
     }
 
-    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except for
-    /// control characters. On a terminal its lines are indented, so that none looks like a line of the host.
+    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except
+    /// for control characters. On a terminal its lines are indented, so that none looks like a line of the host.
     pub(crate) fn untrusted_text(self, text: &str) -> Result<(), Failure> {
         let terminal = terminal_size_of(io::stdout());
         if terminal.is_none() {

@@ -56,8 +56,8 @@ pub struct AddedPackage {
 /// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
 /// Every component is inspected first; if one is broken, nothing is written. The manifest, the WIT file and the permission
-/// files of other hosts next to a component file are copied with it. If one of them is too large to be read, or is a link out of
-/// its directory, the installation fails. A downloaded package is one file, whose digest is checked before it is parsed or
+/// files of other hosts next to a component file are copied with it. If one of them is too large to be read, or is a link out
+/// of its directory, the installation fails. A downloaded package is one file, whose digest is checked before it is parsed or
 /// written. Nothing is compiled and no guest code runs.
 #[derive(Clone)]
 pub struct Installation {

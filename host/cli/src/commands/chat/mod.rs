@@ -50,7 +50,8 @@ Ctrl-C cancels the turn. A second one within 2 seconds ends the session.";
 /// Chat with a model that has the tools of plugins
 ///
 /// Each line of input is a message. Answers go to standard output as they arrive. Tool calls, results, injected tools and the
-/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it arrives.
+/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it
+/// arrives.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
