@@ -72,7 +72,8 @@ impl OutputFlags {
     }
 }
 
-/// Prints requested help to standard output, or reports wrong usage.
+/// Prints help or the version to standard output, or reports wrong usage. With `--json`, prints an error in each of these
+/// cases.
 pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
@@ -81,7 +82,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
             | ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help && !wants_json(arguments) {
-        // Requested help is data and goes to standard output. A closed pipe is not an error.
+        // Help is data and goes to standard output. A closed pipe is not an error.
         let help = error.render();
         let mut stdout = anstream::AutoStream::auto(std::io::stdout().lock());
         let _ = std::io::Write::write_all(&mut stdout, help.ansi().to_string().as_bytes());
@@ -89,7 +90,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
     }
     if wants_json(arguments) {
         let error = if is_help {
-            usage_error("help is not available as JSON", Some("remove `--json`"))
+            usage_error("help and version are not available as JSON", Some("remove `--json`"))
         } else {
             from_clap(error)
         };

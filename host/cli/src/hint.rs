@@ -33,7 +33,8 @@ pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     all_limits().into_iter().find(is_exceeded)
 }
 
-/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.
+/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint. `None` if none are
+/// missing.
 pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     let error = package.discovery_error()?;
     let command = format!("`{}`", SuggestedCommand::new("refresh").operand(&package.name));
@@ -46,8 +47,8 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     Some(error.override_suggestion(hint))
 }
 
-/// Converts the error of a failed search for a tool. Adds the command or option that helps, or returns why the tool is not
-/// discovered.
+/// Converts the error of a failed search for a tool, and adds the command or option that helps. If the tool's plugin has
+/// dynamic tools that are not discovered, returns the error of the discovery.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
         FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
@@ -97,16 +98,17 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command that fixes the error, if there is one.
+/// Replaces the suggestion of an error by a hint with the command or option that fixes the error, if there is one.
 pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
-    match fixing_command(error) {
-        Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
+    match fixing_hint(error) {
+        Some(hint) => Cow::Owned(error.clone().override_suggestion(hint)),
         None => Cow::Borrowed(error),
     }
 }
 
-/// Returns the command that fixes an error: one for its first denied access, or for a cause of a known type.
-fn fixing_command(error: &Error) -> Option<String> {
+/// Returns the hint that fixes an error: for its first denied access, or for a cause of a known type. `None` for
+/// other errors.
+fn fixing_hint(error: &Error) -> Option<String> {
     if error.kind == ErrorKind::Denied {
         return error.denied.first().map(denied_access_hint);
     }

@@ -14,7 +14,7 @@ use crate::output::printer::Printer;
 /// session.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// Cancels the token at the first signal, and ends the process at the second.
+/// Returns a token that the first signal cancels. The second signal ends the process.
 ///
 /// # Errors
 /// If no signal handler can be installed.
@@ -40,7 +40,7 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
 pub(crate) struct TurnInterrupts {
     printer: Printer,
     /// Cancelled when the session ends.
-    session: CancellationToken,
+    session_cancel: CancellationToken,
     /// Whether a first Ctrl-C between two turns only prints a message, because a person is at the terminal.
     asks_again: bool,
     state: Mutex<TurnState>,
@@ -49,7 +49,7 @@ pub(crate) struct TurnInterrupts {
 #[derive(Default)]
 struct TurnState {
     /// The token of the turn that runs.
-    turn: Option<CancellationToken>,
+    turn_cancel: Option<CancellationToken>,
     last_interrupt: Option<Instant>,
 }
 
@@ -67,19 +67,23 @@ enum Interruption {
 }
 
 impl TurnInterrupts {
-    /// Begins to listen. Cancels `session` when a signal ends the session.
+    /// Begins to listen. Cancels `session_cancel` when a signal ends the session.
     ///
     /// # Errors
     /// If no signal handler can be installed.
-    pub(crate) fn listen(printer: Printer, session: CancellationToken, asks_again: bool) -> io::Result<Arc<Self>> {
-        let interrupts = Arc::new(Self::new(printer, session, asks_again));
+    pub(crate) fn listen(
+        printer: Printer,
+        session_cancel: CancellationToken,
+        asks_again: bool,
+    ) -> io::Result<Arc<Self>> {
+        let interrupts = Arc::new(Self::new(printer, session_cancel, asks_again));
         let mut signals = Signals::new()?;
         let task_interrupts = interrupts.clone();
         // The task lives as long as the runtime.
         tokio::spawn(async move {
             loop {
                 match signals.next().await {
-                    Signal::Terminate => task_interrupts.session.cancel(),
+                    Signal::Terminate => task_interrupts.session_cancel.cancel(),
                     Signal::Interrupt => {
                         // Ends the line with the `^C` that the terminal shows.
                         let mut page = Page::new();
@@ -92,10 +96,10 @@ impl TurnInterrupts {
         Ok(interrupts)
     }
 
-    fn new(printer: Printer, session: CancellationToken, asks_again: bool) -> Self {
+    fn new(printer: Printer, session_cancel: CancellationToken, asks_again: bool) -> Self {
         Self {
             printer,
-            session,
+            session_cancel,
             asks_again,
             state: Mutex::default(),
         }
@@ -116,33 +120,33 @@ impl TurnInterrupts {
 
     /// Begins a turn and returns its token. The end of the session also cancels the token.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
-        let turn = self.session.child_token();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = Some(turn.clone());
-        turn
+        let turn_cancel = self.session_cancel.child_token();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn_cancel = Some(turn_cancel.clone());
+        turn_cancel
     }
 
     /// Ends the turn.
     pub(crate) fn end_turn(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = None;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn_cancel = None;
     }
 
     fn apply_interrupt(&self, now: Instant) -> Interruption {
-        if self.session.is_cancelled() {
+        if self.session_cancel.is_cancelled() {
             return Interruption::Process;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let last_interrupt = state.last_interrupt.replace(now);
         let is_second = last_interrupt.is_some_and(|last| now.duration_since(last) < GRACE_PERIOD);
-        match &state.turn {
+        match &state.turn_cancel {
             _ if is_second => {}
-            Some(turn) => {
-                turn.cancel();
+            Some(turn_cancel) => {
+                turn_cancel.cancel();
                 return Interruption::Turn;
             }
             None if self.asks_again => return Interruption::Idle,
             None => {}
         }
-        self.session.cancel();
+        self.session_cancel.cancel();
         Interruption::Session
     }
 }
@@ -218,13 +222,13 @@ mod tests {
         let start = Instant::now();
         let turn = interrupts.begin_turn();
         assert_eq!(interrupts.apply_interrupt(start), Interruption::Turn);
-        assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
+        assert!(turn.is_cancelled() && !interrupts.session_cancel.is_cancelled());
         let later = start + GRACE_PERIOD;
         let turn = interrupts.begin_turn();
         assert_eq!(interrupts.apply_interrupt(later), Interruption::Turn);
-        assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
+        assert!(turn.is_cancelled() && !interrupts.session_cancel.is_cancelled());
         assert_eq!(interrupts.apply_interrupt(later), Interruption::Session);
-        assert!(interrupts.session.is_cancelled());
+        assert!(interrupts.session_cancel.is_cancelled());
         assert_eq!(interrupts.apply_interrupt(later), Interruption::Process);
     }
 

@@ -5,7 +5,8 @@
 //! - [`commands`] has a module per subcommand.
 //! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
-//!   exactly one JSON document, also on failure; `call --script` prints one for each call.
+//!   exactly one JSON document, also on failure. Exceptions are `call --script`, which prints one for each call, and commands
+//!   whose output has a form of its own, such as `completions`.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.

@@ -21,6 +21,7 @@ pub struct LiveRegistry {
     pub(crate) inner: Arc<LiveState>,
 }
 
+/// The state that the clones of a [`LiveRegistry`] share.
 pub(crate) struct LiveState {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,

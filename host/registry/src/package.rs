@@ -139,7 +139,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
         return Err("starts with a dot");
     }
     if RESERVED.contains(&identity_of(name).as_str()) {
-        return Err("is reserved: the ids of the host's own tools begin with it");
+        return Err("is reserved: the ids of tools that are not from plugins begin with it");
     }
     if name.len() > BYTES_MAX {
         return Err("is longer than 64 bytes");

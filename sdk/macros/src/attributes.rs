@@ -96,7 +96,7 @@ pub(crate) fn refuse_cfg(attributes: &[Attribute]) -> Result<()> {
     match attributes.iter().find(|attribute| attribute.path().is_ident("cfg")) {
         Some(attribute) => Err(Error::new_spanned(
             attribute,
-            "a tool cannot depend on `cfg`: write it at the module",
+            "a tool and its types cannot depend on `cfg`: write it at the module",
         )),
         None => Ok(()),
     }

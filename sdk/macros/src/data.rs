@@ -19,7 +19,7 @@ pub(crate) fn read_all(scope: &Scope, uses: &mut Uses) -> Result<Vec<DataType>> 
     let names: BTreeSet<String> = uses.inputs.union(&uses.outputs).cloned().collect();
     let mut types = Vec::new();
     for name in names {
-        // `uses` already has the types that this one contains, so they are recorded elsewhere and dropped.
+        // Reading a type records the types that it contains. `uses` has them already, so these records are dropped.
         let mut repeated_uses = Uses::default();
         let is_input = uses.inputs.contains(&name);
         let position = if is_input { Position::Input } else { Position::Output };
@@ -144,8 +144,9 @@ fn read_enum(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
             }
             _ => {
                 let name = &variant.ident;
-                let message =
-                    format!("WIT has no fields in a variant: define a struct, and write `{name}(ThatStruct)`");
+                let message = format!(
+                    "a variant must have unnamed fields or none: define a struct, and write `{name}(ThatStruct)`, or write `{name}`"
+                );
                 return Err(Error::new_spanned(variant, message));
             }
         };

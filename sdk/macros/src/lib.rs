@@ -1,7 +1,7 @@
 //! The attributes `#[tools]` and `#[tool]`, which turn Rust functions and types into the tools of a plugin.
 //!
-//! The crate `toolwit-guest` re-exports them. `expand` reads the author's item into a `model::Plugin`, and two modules generate the
-//! output from it:
+//! The crate `toolwit-guest` re-exports them. `expand` reads the author's item into a `model::Plugin`, and two modules generate
+//! the output from it:
 //!
 //! ```text
 //! expand ── model ──┬─ wit_text ── WIT with doc comments, for `wit_bindgen::generate!` and for `toolwit build`

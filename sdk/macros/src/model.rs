@@ -1,4 +1,6 @@
 //! The tools of a module or of a single function, as the macro has read them.
+//!
+//! An item has the identifier `ident` in the author's code and the name `name` in WIT.
 
 use proc_macro2::Ident;
 use syn::Type;

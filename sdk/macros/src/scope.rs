@@ -122,7 +122,7 @@ fn implemented_type(item: &Item) -> Option<String> {
     }
 }
 
-/// Returns the name of a type that is written without a path or with `self::`. `Self` is the owner.
+/// Returns the name of a type that is written without a path or with `self::`. `Self` is the owner. `None` for any other type.
 pub(crate) fn local_ident(ty: &Type, owner: Option<&Ident>) -> Option<Ident> {
     let Type::Path(TypePath { qself: None, path }) = ty else {
         return None;
@@ -141,7 +141,7 @@ pub(crate) fn local_ident(ty: &Type, owner: Option<&Ident>) -> Option<Ident> {
     Some(first.ident.clone())
 }
 
-/// Returns the last name of a path, and its type arguments.
+/// Returns the last name of a path, and its type arguments. `None` for a type that is not a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(&Ident, Vec<&Type>)> {
     let Type::Path(TypePath { qself: None, path }) = ty else {
         return None;

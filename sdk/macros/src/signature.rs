@@ -160,24 +160,20 @@ impl SignatureReader<'_> {
             };
             return Ok((WitType::Borrow(entity), passing));
         }
-        if let Some(word) = reference.mutability {
-            return Err(Error::new(
-                word.span(),
-                "only an entity can be changed through a parameter: return the changed value",
-            ));
-        }
+        refuse_mutability(reference)?;
         let wit = self.type_reader(Position::Input).read_referent(inner)?;
         Ok((wit, Passing::Reference(self.owned_type(inner))))
     }
 
     fn read_optional_reference(&mut self, reference: &TypeReference) -> Result<(WitType, Passing)> {
         let inner = &*reference.elem;
-        if reference.mutability.is_some() || self.scope.entity(inner, self.owner).is_some() {
+        if self.scope.entity(inner, self.owner).is_some() {
             return Err(Error::new_spanned(
                 reference,
                 "a reference to an entity cannot be optional: write two functions",
             ));
         }
+        refuse_mutability(reference)?;
         let wit = self.type_reader(Position::Input).read_referent(inner)?;
         let is_slice =
             matches!(inner, Type::Slice(_)) || matches!(inner, Type::Path(path) if path.path.is_ident("str"));
@@ -255,6 +251,17 @@ impl SignatureReader<'_> {
             }
         }
         Ok(Output::Value(types.read(ty)?))
+    }
+}
+
+/// Rejects `&mut` of a type that is not an entity.
+fn refuse_mutability(reference: &TypeReference) -> Result<()> {
+    match reference.mutability {
+        Some(word) => Err(Error::new(
+            word.span(),
+            "only an entity can be changed through a parameter: return the changed value",
+        )),
+        None => Ok(()),
     }
 }
 

@@ -50,7 +50,7 @@ const fn plain(wit: &'static str, rust: &'static str) -> Plain {
 }
 
 impl WitType {
-    /// Returns the plain type with a name in Rust.
+    /// Returns the plain type with a name in Rust, if there is one.
     pub(crate) fn plain(rust: &str) -> Option<Self> {
         PLAIN.iter().find(|plain| plain.rust == rust).copied().map(Self::Plain)
     }

@@ -166,7 +166,7 @@ pub enum HostError {
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(error) => write!(f, "the JSON does not match: {error}"),
+            Self::Json(error) => write!(f, "the value cannot be converted to or from JSON: {error}"),
             Self::Refused(reason) => f.write_str(reason),
         }
     }

@@ -48,6 +48,7 @@ pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
         name: &question.name,
         tool: &question.tool,
         effect: question.effect,
+        // A stored question does not contain the rule.
         writing_rule: None,
         grant: &question.grant,
         callers: &question.callers,

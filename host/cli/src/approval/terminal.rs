@@ -41,7 +41,8 @@ struct OpenQuestion {
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
         if !self.is_answered {
-            // Another process answered, or the call was cancelled: input that was typed so far does not answer the next question.
+            // Another process answered, or the call was cancelled: input that was typed so far does not answer the next
+            // question.
             discard_typed();
             write_stderr(Page::new().end());
         }

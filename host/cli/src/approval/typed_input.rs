@@ -46,7 +46,7 @@ async fn read_chunk() -> io::Result<Vec<u8>> {
     task.await.map_err(io::Error::other)?
 }
 
-/// Waits until the terminal has a line. On other systems than Unix, the read itself waits.
+/// Waits until the terminal has a line. On systems other than Unix, returns at once, and the read waits.
 #[cfg(unix)]
 async fn wait_for_input() -> io::Result<()> {
     use std::os::fd::AsFd;

@@ -148,17 +148,17 @@ impl WaitingSession {
         json!({ "session": self.session, "is_open": self.is_open, "approvals": self.approvals })
     }
 
-    /// Describes the next step after an answer.
+    /// Describes the next step after an answer: for the user, or for the process that runs the session.
     pub(crate) fn next_step(&self) -> String {
         if self.is_open {
             return "the process that has the session open continues".to_owned();
         }
         let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
         let resume = self.session_flags.suggest(resume);
-        format!("`{resume}` continues the run, with its options")
+        format!("`{resume}` continues the run with its stored options")
     }
 
-    /// Returns the commands that answer the question about the first call without an answer.
+    /// Returns the commands that answer the first question without an answer, or `None` if every question has an answer.
     pub(crate) fn answer_commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);

@@ -42,8 +42,8 @@ Examples:
 ///
 /// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is broken, none
 /// is added. A download is written only if it has the SHA-256 digest that the index lists or the URL ends with. A host that
-/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that its first
-/// call does not wait.
+/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that
+/// its first call does not wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Add {
@@ -215,7 +215,10 @@ async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken)
         .into_iter()
         .map(|(shipped_name, _)| shipped_name)
         .collect();
-    let hint = format!("there are {}; `toolwit add --shipped` describes them", names.join(", "));
+    let hint = format!(
+        "it ships with {}; `toolwit add --shipped` describes them",
+        names.join(", ")
+    );
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 

@@ -136,7 +136,7 @@ async fn ask_about_all(
             .iter()
             .map(|pending| format!("`{}`", pending.question.id))
             .collect();
-        let message = "without a terminal, the call must be named";
+        let message = "without a terminal or with `--json`, the call must be named";
         let hint = format!("calls that wait: {}", calls.join(", "));
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion(hint)
@@ -156,7 +156,7 @@ async fn ask_about_all(
     Ok(Exit::Success)
 }
 
-/// Prints the call, the decision about it and the next step.
+/// Prints the decision about a call: as JSON, or as text with the call and the next step.
 pub(super) fn print_decision(
     decision: &str,
     waiting_session: &WaitingSession,

@@ -26,15 +26,15 @@ Examples:
 
 /// Build a plugin from source
 ///
-/// Builds a Rust package for wasm32-wasip2, a project in Python (app.py), JavaScript (app.js), TypeScript (app.ts), C (plugin.c),
-/// C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of toolwit.toml, or takes a .wasm file that another
-/// tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
-/// standard error, the path of the component to standard output.
+/// Builds a Rust package for wasm32-wasip2, a project in Python (app.py), JavaScript (app.js), TypeScript (app.ts), C
+/// (plugin.c), C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of toolwit.toml, or
+/// takes a .wasm file that another tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which
+/// toolchains drop. Compiler output goes to standard error, the path of the component to standard output.
 ///
 /// The component is then compiled for this machine, so that its first call does not wait.
 ///
-/// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros, and the toolchain
-/// that it selects. Only a .wasm file is built without executing anything.
+/// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros, and the
+/// toolchain that it selects. Only a .wasm file is built without executing anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {

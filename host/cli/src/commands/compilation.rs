@@ -57,8 +57,8 @@ impl Compilation {
 }
 
 impl CompileFlags {
-    /// Compiles a component into the cache of compiled code, in a separate process with limits of time and memory.
-    /// Guest code does not run.
+    /// Compiles a component into the cache of compiled code, unless the command has the option `--no-compile`. The
+    /// compilation runs in a separate process with limits of time and memory. Guest code does not run.
     ///
     /// # Errors
     /// Only if the compilation is interrupted. A compilation that failed is an outcome.
@@ -78,7 +78,8 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected component into the cache of compiled code, so that a later call does not wait.
+/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. A command with the
+/// option `--no-compile` uses [`CompileFlags::compile`] instead.
 ///
 /// # Errors
 /// Only if the compilation is interrupted. A compilation that failed is an outcome.

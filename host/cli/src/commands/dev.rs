@@ -31,8 +31,8 @@ Examples:
 
 /// Build a plugin again whenever its source changes
 ///
-/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. Calls have no
-/// grants. Ends with Ctrl-C.
+/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. This call
+/// has no grants, and a case has only its own. Ends with Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {

@@ -21,8 +21,8 @@ Examples:
 
 /// Explain whether a plugin is allowed an access, and which rule decides
 ///
-/// The answer comes from the code that decides during a call, for the next call in a new conversation. It uses up no grant.
-/// Whether the address behind a granted host name is allowed is decided when the name is resolved, at the call.
+/// The answer comes from the code that decides during a call, for the next call in a new conversation. It does not use up a
+/// grant. Whether the address behind a granted host name is allowed is decided when the name is resolved, at the call.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {

@@ -184,8 +184,8 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     }
     if !inspection.entities.is_empty() {
         page.title("Entities");
-        for entity in &inspection.entities {
-            definition::write_entity(page, entity, 2);
+        for entity_type in &inspection.entities {
+            definition::write_entity_type(page, entity_type, 2);
         }
     }
     if !inspection.skipped.is_empty() {

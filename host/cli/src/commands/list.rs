@@ -1,4 +1,4 @@
-//! `toolwit list`: lists plugins and their tools.
+//! `toolwit list`: lists plugins and MCP servers, with their tools.
 
 use std::collections::HashMap;
 
@@ -29,15 +29,16 @@ const ARROW: &str = "→ ";
 
 /// List plugins and MCP servers, with their tools
 ///
-/// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are listed with
-/// the reason. Reads the metadata of the components: nothing is compiled and no guest code runs. MCP servers are started or contacted
-/// only with --contact.
+/// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are listed
+/// with the reason. Reads the metadata of the components: nothing is compiled and no guest code runs. MCP servers are started
+/// or contacted only with --contact.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Start or contact the MCP servers, and list their tools
     #[arg(long)]
     contact: bool,
-    /// List the tools of plugins in this order, with their calls, the quality of their descriptions and the outcome of the last call
+    /// List the tools of plugins in this order, with their calls, the quality of their descriptions and the outcome of the last
+    /// call
     #[arg(long, value_name = "ORDER", conflicts_with = "contact")]
     by: Option<RankFlag>,
     /// List the tools of plugins of this category, by their calls
@@ -119,9 +120,9 @@ async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -
 fn plugin_page(registry: &Registry) -> Page {
     let packages = registry.packages();
     let definitions = || registry.plugins().flat_map(|plugin| &plugin.inspection().tools);
-    let mut tools_by_name: HashMap<&str, usize> = HashMap::new();
+    let mut tool_counts: HashMap<&str, usize> = HashMap::new();
     for definition in definitions() {
-        *tools_by_name.entry(definition.name()).or_default() += 1;
+        *tool_counts.entry(definition.name()).or_default() += 1;
     }
     let method_names = registry.plugins().flat_map(|plugin| methods(plugin.inspection()));
     let method_widths = method_names.map(|method| method.name().len() + ARROW.chars().count());
@@ -144,7 +145,7 @@ fn plugin_page(registry: &Registry) -> Page {
                     page.text(wit_warning(&package.name, problem)).end();
                 }
                 for definition in &plugin.inspection().tools {
-                    let is_ambiguous = tools_by_name.get(definition.name()).is_some_and(|count| *count > 1);
+                    let is_ambiguous = tool_counts.get(definition.name()).is_some_and(|count| *count > 1);
                     write_tool(&mut page, definition, width, is_ambiguous);
                 }
                 for method in methods(plugin.inspection()) {

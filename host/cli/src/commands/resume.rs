@@ -34,15 +34,16 @@ Examples:
 
 /// Continue a run that was interrupted
 ///
-/// The process of `toolwit run --session` or `toolwit chat --session` ended before the answer: it crashed, it was killed, or it left
-/// a call that waits for an approval. The run continues where it stopped. Calls that ended are not repeated.
+/// The process of `toolwit run --session` or `toolwit chat --session` ended before the answer: it crashed, it was killed, or it
+/// left a call that waits for an approval. The run continues where it stopped. Calls that ended are not repeated.
 ///
 /// A call that was running and that may have changed something is listed: find out whether it did, and decide with `--resolve`.
-/// `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an approval is shown: answer at
-/// the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
+/// `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an approval is shown: answer
+/// at the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
 ///
-/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two must be given
-/// again: `--wasi-p3`, and an `--approve` that asks less than the default. Keys come from the environment, and grants files are read again.
+/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two
+/// must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the environment, and
+/// grants files are read again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
@@ -57,7 +58,8 @@ pub(crate) struct Resume {
     /// Call that waits for an approval and must not run; the model reads the reason; can be repeated
     #[arg(long, value_name = "CALL[=REASON]")]
     deny: Vec<String>,
-    /// Without a terminal, wait before a further call that needs an approval: `toolwit approve` answers within TIME, `toolwit resume` later
+    /// Without a terminal, wait before a further call that needs an approval: `toolwit approve` answers within TIME,
+    /// `toolwit resume` later
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -191,7 +193,7 @@ fn apply_answers(
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("run the command without `--allow` and `--deny` to see the calls that do"));
         };
-        answers.answer(unanswered.remove(index), approval);
+        answers.add_answer(unanswered.remove(index), approval);
     }
     Ok(unanswered)
 }

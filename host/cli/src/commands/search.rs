@@ -13,8 +13,8 @@ use toolwit::registry::{Cutoff, Hit, Query, Registry};
 /// Find tools by name or purpose
 ///
 /// Searches names, descriptions, parameters and manifests for the words, in any inflection. A method of an entity is found
-/// through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always matches.
-/// With word vectors (see `toolwit vectors`), tools with a similar meaning match too. Nothing is compiled and no guest code runs.
+/// through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always matches. With
+/// word vectors (see `toolwit vectors`), tools with a similar meaning match too. Nothing is compiled and no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
     /// Keywords, such as the purpose of the tool

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::access_tokens::{CallerRights, ServerFile, read_token};
-use crate::input::served_host::ServedHost;
+use crate::input::http_server_config::{CallerRights, HttpServerConfig, read_token};
+use crate::input::served_host::ServedHostFlags;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
 use toolwit::tool::{ApprovalPolicy, ToolContext};
@@ -69,7 +69,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    served: ServedHost,
+    served: ServedHostFlags,
 }
 
 impl Serve {
@@ -91,7 +91,7 @@ impl Serve {
         }
         if let Some(file) = &self.config {
             options = self
-                .with_config(options, &ServerFile::read(file)?, &host, &approvals)
+                .with_config(options, &HttpServerConfig::read(file)?, &host, &approvals)
                 .await?;
         }
         let listener = HttpListener::bind(options).await?;
@@ -109,7 +109,7 @@ impl Serve {
     async fn with_config(
         &self,
         mut options: HttpOptions,
-        file: &ServerFile,
+        file: &HttpServerConfig,
         host: &toolwit::Toolwit,
         approvals: &ApprovalPolicy,
     ) -> Result<HttpOptions, Error> {

@@ -22,8 +22,8 @@ Examples:
 
 /// Manage stored conversations
 ///
-/// `toolwit run --session NAME` stores a conversation as it happens, and continues it when it is run again. `toolwit resume NAME`
-/// continues a run that was interrupted when its process ended.
+/// `toolwit run --session NAME` stores a conversation as it happens, and continues it when it is run again.
+/// `toolwit resume NAME` continues a run that was interrupted when its process ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sessions {

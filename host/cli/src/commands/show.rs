@@ -28,8 +28,8 @@ use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
-/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server is started
-/// or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
+/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server
+/// is started or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// Name or id of the tool, as shown by `toolwit list`
@@ -42,7 +42,7 @@ pub(crate) struct Show {
     authority: AuthorityFlags,
 }
 
-/// A tool with the entities that its result can contain.
+/// A tool, with the types of the entities that its result can contain.
 #[derive(Serialize)]
 struct ToolDocument<'a> {
     plugin: &'a str,
@@ -90,7 +90,7 @@ impl Show {
                 is_proved: access.effect.is_proved(),
                 writing_rule: access.writing_rule.as_deref(),
             },
-            entities: entities_of(plugin, definition),
+            entities: entity_types_of(plugin, definition),
         };
         match printer.format() {
             Format::Json => printer.document(&document)?,
@@ -100,7 +100,7 @@ impl Show {
     }
 }
 
-/// Returns the MCP server to which the id of a tool belongs.
+/// Returns the MCP server to which the id of a tool belongs. `None` if it is the id or name of another tool.
 fn server_of<'a>(servers: &'a McpServers, id: &str) -> Option<&'a McpServer> {
     let owner = ToolId::from_text(id).owner().to_owned();
     servers.get(owner.strip_prefix("mcp:")?)
@@ -155,14 +155,15 @@ fn definition_by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plug
     })
 }
 
-fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
+/// Returns the types of the entities that a tool's result can contain.
+fn entity_types_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
     let mut names = Vec::new();
     if let Some(output) = &definition.output_schema {
-        schema::collect_entities(output, &mut names);
+        schema::collect_entity_types(output, &mut names);
     }
-    let entities = plugin.inspection().entities.iter();
-    entities
-        .filter(|entity| names.contains(&entity.name.as_str()))
+    let entity_types = plugin.inspection().entities.iter();
+    entity_types
+        .filter(|entity_type| names.contains(&entity_type.name.as_str()))
         .collect()
 }
 
@@ -179,8 +180,8 @@ fn tool_page(document: &ToolDocument<'_>) -> Page {
     definition::write_definition(&mut page, document.definition, &effect_text(&document.effect));
     if !document.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
-        for entity in &document.entities {
-            definition::write_entity(&mut page, entity, 2);
+        for entity_type in &document.entities {
+            definition::write_entity_type(&mut page, entity_type, 2);
         }
     }
     page

@@ -39,11 +39,11 @@ A case calls a tool, or several tools in one conversation:
 
 /// Build a plugin and run its test cases
 ///
-/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each case runs
-/// in a new conversation, without grants except its own. Exits with 1 if a case fails.
+/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each
+/// case runs in a new conversation, without grants except its own. Exits with 1 if a case fails.
 ///
-/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host, and the
-/// network. `--allow-grants` allows them.
+/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host,
+/// and the network. `--allow-grants` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Test {
@@ -67,7 +67,8 @@ pub(crate) struct Test {
 /// Options for the grants of test cases.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct CaseGrantFlags {
-    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host, the network
+    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host,
+    /// the network
     #[arg(long)]
     allow_grants: bool,
 }
@@ -153,7 +154,7 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
     dir.join(CASES_FILE)
 }
 
-/// Runs the cases of a component, and prints each outcome.
+/// Runs the cases of a component. Prints each outcome at once, except in JSON.
 pub(crate) async fn run_cases(
     plugins: &PluginFlags,
     suite: &TestSuite,
@@ -164,9 +165,9 @@ pub(crate) async fn run_cases(
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
-    let mut run = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
+    let mut runner = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
     if options.grants.allow_grants {
-        run = run.allow_outside_grants();
+        runner = runner.allow_outside_grants();
     }
     let mut outcomes = Vec::with_capacity(suite.cases.len());
     for case in &suite.cases {
@@ -174,7 +175,7 @@ pub(crate) async fn run_cases(
             let message = "the tests were interrupted";
             return Err(Error::new(ErrorKind::Cancelled, Phase::Execute, message).into());
         }
-        let outcome = run.run(case).await?;
+        let outcome = runner.run(case).await?;
         if printer.format() == Format::Human {
             printer.data(&outcome_line(&outcome))?;
         }

@@ -1,4 +1,4 @@
-//! `toolwit trust`: shows the grants and limits that a project proposes, and accepts them.
+//! `toolwit trust`: shows the grants, limits and other settings that a project proposes, and accepts them.
 
 use anstyle::Style;
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 /// systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
-/// The record of an accepted proposal. A proposal is accepted at the moment when this file is replaced.
+/// The record of an accepted proposal. A proposal is accepted at the moment when the file with the record is replaced.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AcceptanceRecord {
@@ -100,8 +100,8 @@ impl AcceptanceFiles {
         }
     }
 
-    /// Replaces the record and the copy of the grants. If the record cannot be written, nothing changes. If the copy cannot be
-    /// written, the next [`read`](Self::read) completes the acceptance.
+    /// Replaces the record and, if the proposal has grants, their copy. If the record cannot be written, nothing changes. If
+    /// the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
     ///
     /// # Errors
     /// If the record or the copy cannot be written.

@@ -57,12 +57,12 @@ impl ApprovalFlags {
         Ok(self.approve.take_if(|_| is_weaker))
     }
 
-    /// Returns the mode of the option.
+    /// Returns the mode of the option, if it is set.
     pub(crate) fn mode(&self) -> Option<ApprovalMode> {
         self.approve
     }
 
-    /// Returns the policy file of the options or of the environment.
+    /// Returns the policy file that the options or the environment name, if any.
     pub(crate) fn named_file(&self) -> Option<PathBuf> {
         self.policy_file
             .clone()

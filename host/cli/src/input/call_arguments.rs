@@ -41,7 +41,7 @@ impl CallArguments {
                     let schema = &definition.input_schema["properties"][&name];
                     // Text that is not JSON becomes a string. If the parameter must not be a string, the call fails.
                     let value = match parse_json(&text) {
-                        Ok(value) if !accepts_text(schema) => value,
+                        Ok(value) if !accepts_string(schema) => value,
                         _ => Value::String(text),
                     };
                     (name, value)
@@ -53,7 +53,7 @@ impl CallArguments {
 }
 
 /// Returns whether a parameter can be a string.
-fn accepts_text(schema: &Value) -> bool {
+fn accepts_string(schema: &Value) -> bool {
     let is_string = |ty: &Value| ty == "string";
     let ty = &schema["type"];
     is_string(ty)
@@ -62,7 +62,7 @@ fn accepts_text(schema: &Value) -> bool {
             .iter()
             .filter_map(|key| schema[key].as_array())
             .flatten()
-            .any(accepts_text)
+            .any(accepts_string)
 }
 
 fn parse_pairs(words: Vec<String>) -> Result<CallArguments, Error> {

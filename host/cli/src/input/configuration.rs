@@ -31,7 +31,7 @@ pub(crate) fn data_directory() -> Option<PathBuf> {
     Some(base.data_dir().join("toolwit"))
 }
 
-/// Returns the path to a file in the [data directory](data_directory).
+/// Returns the path to a file in the [data directory](data_directory), or `None` without a home directory.
 pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
     data_directory().map(|directory| directory.join(name))
 }

@@ -19,8 +19,8 @@ const VARIABLE: &str = "TOOLWIT_GRANTS";
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GrantFlags {
-    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in the
-    /// configuration directory]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in
+    /// the configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ impl GrantFlags {
         Ok(Self { grants_file })
     }
 
-    /// Returns the file of the options or of the environment.
+    /// Returns the file that the options or the environment name, if any.
     pub(crate) fn named_file(&self) -> Option<PathBuf> {
         self.explicit_path()
     }
@@ -64,7 +64,7 @@ impl GrantFlags {
         Ok(chosen.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
     }
 
-    /// Returns the explicit path, or that of the accepted grants of the project.
+    /// Returns the explicit path, or that of the accepted grants of the project. `None` if there is neither.
     fn chosen_path(&self) -> Result<Option<PathBuf>, Error> {
         match self.explicit_path() {
             Some(path) => Ok(Some(path)),

@@ -21,7 +21,7 @@ impl InterceptorFlags {
     /// Returns the flags for use in another directory: with the accepted interceptors of the project.
     ///
     /// # Errors
-    /// If the record of the accepted project cannot be read.
+    /// As [`all`](Self::all).
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let interceptors = self.all()?;
         Ok(Self { interceptors })
@@ -42,7 +42,7 @@ impl InterceptorFlags {
     /// Adds the interceptors to a host.
     ///
     /// # Errors
-    /// If the record of the accepted project cannot be read.
+    /// As [`all`](Self::all).
     pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
         Ok(self
             .all()?
@@ -50,10 +50,10 @@ impl InterceptorFlags {
             .fold(builder, ToolwitBuilder::plugin_interceptor))
     }
 
-    /// Returns the interceptors of the options, then those that were accepted for the project.
+    /// Returns the interceptors of the options, then those that were accepted for the project, each once.
     ///
     /// # Errors
-    /// If the record of the accepted project cannot be read.
+    /// If the configuration of the project, or the record of what was accepted of it, cannot be read.
     pub(crate) fn all(&self) -> Result<Vec<InterceptorSettings>, Error> {
         let project = ProjectTrust::find()?;
         let accepted = project.accepted_interceptors().iter();

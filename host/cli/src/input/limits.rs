@@ -64,9 +64,9 @@ pub(crate) struct LimitFlags {
 impl LimitFlags {
     /// Returns the limits that the options set, and those of the project for which no option is set. Limits that neither sets
     /// have their defaults.
-    pub(crate) fn request(&self, project: &LimitOverrides) -> LimitOverrides {
+    pub(crate) fn overrides(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
-        let request = LimitOverrides {
+        let overrides = LimitOverrides {
             fuel_max: self.fuel,
             wall_max: self.wall.map(|Span(time)| time),
             memory_bytes_max: bytes(self.memory_bytes),
@@ -82,7 +82,7 @@ impl LimitFlags {
             nested_depth_max: self.nested_depth,
             nested_calls_max: self.nested_calls,
         };
-        request.or(project)
+        overrides.or(project)
     }
 
     /// Returns the ids of the long-running tools of the options.
@@ -105,7 +105,8 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the context of a known model]
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the
+    /// context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     #[serde(deserialize_with = "deserialize_in_range::<_, _, 1000, { u64::MAX }>")]
     context_tokens: Option<u64>,
@@ -207,7 +208,7 @@ mod tests {
             fuel: Some(1),
             ..LimitFlags::default()
         };
-        let request = flags.request(&project.of_calls(&nothing));
+        let request = flags.overrides(&project.of_calls(&nothing));
         assert_eq!(
             (request.fuel_max, request.host_calls_max, request.wall_max),
             (Some(1), Some(5), None)

@@ -46,8 +46,9 @@ impl LoginStore for UserLogins {
     }
 
     fn begin_renewal(&self, key: &str) -> Result<Box<dyn Send>, Error> {
-        let lock = LockedFile::acquire(&self.locks.join(key)).map_err(|error| {
-            let message = format!("{} cannot be locked: {error}", self.locks.display());
+        let path = self.locks.join(key);
+        let lock = LockedFile::acquire(&path).map_err(|error| {
+            let message = format!("`{}` cannot be locked: {error}", path.display());
             Error::new(ErrorKind::Io, Phase::Registry, message)
         })?;
         Ok(Box::new(lock))

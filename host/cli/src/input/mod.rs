@@ -2,7 +2,6 @@
 
 mod acceptance;
 pub(crate) mod access;
-pub(crate) mod access_tokens;
 pub(crate) mod approvals;
 pub(crate) mod budget;
 pub(crate) mod call_arguments;
@@ -10,6 +9,7 @@ pub(crate) mod configuration;
 pub(crate) mod environment;
 pub(crate) mod exposure;
 pub(crate) mod grants;
+pub(crate) mod http_server_config;
 pub(crate) mod index;
 pub(crate) mod interceptors;
 pub(crate) mod limits;

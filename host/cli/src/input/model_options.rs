@@ -112,7 +112,7 @@ impl ModelOptionFlags {
 pub(crate) async fn read_answer_schema(file: String, cancel: &CancellationToken) -> Result<AnswerSchema, Error> {
     let text = read_text(file.clone(), SCHEMA_BYTES_MAX as u64, cancel).await?;
     let schema: Value = serde_json::from_str(&text).map_err(|error| {
-        let message = format!("`{file}` is not JSON: {error}");
+        let message = format!("the answer schema `{file}` is not JSON: {error}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })?;
     AnswerSchema::new(schema)

@@ -180,7 +180,7 @@ impl PluginFlags {
         let project = ProjectTrust::find()?;
         project.warn();
         let mut builder = Toolwit::builder()
-            .limits(limits.request(&project.call_limits()))
+            .limits(limits.overrides(&project.call_limits()))
             .long_running(limits.long_running())
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
@@ -206,7 +206,7 @@ impl PluginFlags {
     /// Returns the directory to add packages to: that of the option or the environment, or `tools`, which may not exist yet.
     ///
     /// # Errors
-    /// If there are several directories, or a file.
+    /// If there are several directories, or the only one is a file.
     pub(crate) fn destination(&self) -> Result<PathBuf, Error> {
         let chosen = if self.directories.is_empty() {
             environment_directories()
@@ -216,12 +216,14 @@ impl PluginFlags {
         match chosen.as_slice() {
             [] => Ok(DEFAULT_DIRECTORY.into()),
             [directory] if !directory.is_file() => Ok(directory.clone()),
-            _ => Err(Error::new(
-                ErrorKind::Configuration,
-                Phase::Registry,
-                "the target directory is ambiguous",
-            )
-            .with_suggestion("pass one directory with `--plugins DIR`")),
+            others => {
+                let message = match others {
+                    [file] => format!("the plugin directory `{}` is a file", file.display()),
+                    _ => "several plugin directories are given, and packages are added to one".to_owned(),
+                };
+                Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("pass one directory with `--plugins DIR`"))
+            }
         }
     }
 

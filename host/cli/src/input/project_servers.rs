@@ -21,8 +21,8 @@ pub(crate) struct ProjectServers {
 }
 
 impl ProjectServers {
-    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the log, and its
-    /// servers are not used.
+    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the log, and
+    /// its servers are not used.
     ///
     /// # Errors
     /// If `toolwit.toml` is invalid.

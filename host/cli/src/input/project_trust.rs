@@ -29,7 +29,7 @@ pub(crate) enum Trust {
     NotAccepted,
     /// The proposal is accepted and applies.
     Accepted,
-    /// An earlier proposal is accepted and applies. The project has changed since.
+    /// An earlier proposal is accepted, and the project has changed since. The docs of this module list what still applies.
     Changed,
 }
 
@@ -69,7 +69,7 @@ impl Proposal {
     }
 }
 
-/// The project in the current directory.
+/// The project in the current directory: its proposal, and the record of what the user accepted.
 pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,

@@ -19,10 +19,11 @@ use toolwit::Error;
 use toolwit::limits::Span;
 use toolwit::registry::Project;
 
-/// The options of a run that its session stores, so that it continues with them.
+/// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
-/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are stored as
-/// paths only, and the environment has precedence for them: what is allowed is read again for each run.
+/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are
+/// stored as paths only, because what is allowed is read again for each run. For the paths of grants and policies, the
+/// environment has precedence over the session.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunOptions {
@@ -74,7 +75,7 @@ pub(crate) struct RunOptions {
 const MODEL_VARIABLE: &str = "TOOLWIT_MODEL";
 
 impl RunOptions {
-    /// Returns the model of the options or of the environment.
+    /// Returns the model that the options or the environment name, if any.
     pub(crate) fn model(&self) -> Option<String> {
         let variable = || variable(MODEL_VARIABLE)?.into_string().ok();
         self.model.clone().or_else(variable)
@@ -83,7 +84,7 @@ impl RunOptions {
     /// Returns the options for use in another directory and another environment.
     ///
     /// # Errors
-    /// If the current directory or the record of the accepted project cannot be read.
+    /// If the current directory, the configuration of the project, or the record of what was accepted of it cannot be read.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let mut flags = self.clone();
         flags.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;

@@ -15,7 +15,7 @@ use toolwit_mcp_server::ServedContent;
 
 /// Selects the tools that clients may call, their grants and their limits.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ServedHost {
+pub(crate) struct ServedHostFlags {
     /// Tools that a client sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
@@ -34,7 +34,7 @@ pub(crate) struct ServedHost {
     approvals: ApprovalFlags,
 }
 
-impl ServedHost {
+impl ServedHostFlags {
     /// Returns the policy that decides which calls the user of a client must approve.
     ///
     /// # Errors

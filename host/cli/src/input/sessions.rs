@@ -70,7 +70,8 @@ impl SessionFlags {
     /// Opens the file to continue a session or to answer its questions. Then the options and approvals in the file apply.
     ///
     /// # Errors
-    /// If another user, or this one on another machine, created the file and it was not accepted.
+    /// If the file cannot be opened. Also if it was not accepted, and nothing proves that this user created it on this
+    /// machine.
     pub(crate) async fn open_own(&self) -> Result<SqliteJournalStore, Error> {
         let store = self.open().await?;
         let origin = store.origin().await?;
@@ -115,7 +116,7 @@ impl SessionFlags {
     fn foreign_error(&self) -> Error {
         let path = self.path().unwrap_or_default();
         let message = format!(
-            "this user did not create the sessions in {} on this machine: the options and approvals in it can be those of another user",
+            "nothing proves that this user created the sessions in {} on this machine: the options and approvals in it can be those of another user",
             path.display()
         );
         let accept = self.suggest(SuggestedCommand::new("sessions accept"));

@@ -53,7 +53,8 @@ impl StoreFlags {
         }
     }
 
-    /// Opens the database. Returns its path and the outcome, or `None` without a database file.
+    /// Opens the database. Returns its path and the outcome, or `None` if the database is in memory or there is no home
+    /// directory.
     pub(crate) async fn check(&self) -> Option<(PathBuf, Result<(), Error>)> {
         let path = self.path().filter(|path| path != Path::new(MEMORY))?;
         let store = SqliteStore::open_file(&path).await;

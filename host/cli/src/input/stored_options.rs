@@ -60,7 +60,7 @@ impl WithheldOption {
 /// Stores the options of the runs of a session, unless they are stored already. Secrets are not stored, only their sources.
 ///
 /// # Errors
-/// If a path is not UTF-8, or the current directory cannot be read.
+/// If a path is not UTF-8, or the current directory or the project in it cannot be read.
 pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error> {
     let mut options = options.for_other_directory()?;
     let project = PathBuf::from(Project::FILE_NAME);
@@ -134,7 +134,7 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
     Ok(options)
 }
 
-/// Returns the provider of the model.
+/// Returns the provider of the model, if a model is set.
 fn provider(options: &RunOptions) -> Option<&str> {
     options.model.as_deref()?.split(':').next()
 }
@@ -193,7 +193,7 @@ fn parse_stored(settings: Value) -> Result<StoredOptions, String> {
     }
 }
 
-/// Removes URLs with credentials.
+/// Removes options whose URL can contain credentials, and returns which ones.
 fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
     let mut withheld = Vec::new();
     let fields = [

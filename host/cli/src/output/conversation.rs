@@ -12,7 +12,8 @@ const LABEL_COLUMNS: usize = 11;
 /// Width of the text column, for a terminal of 100 columns.
 const TEXT_COLUMNS: usize = 88;
 
-/// Maximum length of a result that is shown, in characters. The trace and the history have the full result.
+/// Maximum number of characters that are shown of a result, the arguments of a call or a summary. The trace and the history
+/// have the full text.
 const RESULT_CHARS_MAX: usize = 400;
 
 /// Writes the prompt of the user.
@@ -35,7 +36,7 @@ pub(crate) fn write_progress(page: &mut Page, text: &str) {
     write_paragraph(page, FAINT, "progress", text);
 }
 
-/// Writes a nested call of a tool that has finished. Writes nothing for another event.
+/// Writes a nested call that has finished. Writes nothing for another event.
 pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {
         tool, wall_ms, kind, ..

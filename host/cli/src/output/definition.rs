@@ -1,4 +1,4 @@
-//! Definitions of tools and entities, as text.
+//! Definitions of tools and entity types, as text.
 
 use crate::output::page::{FAINT, NAME, Page, first_sentence};
 use crate::output::schema;
@@ -13,13 +13,13 @@ pub(crate) fn write_summary(page: &mut Page, definition: &ToolDefinition, indent
         .end();
 }
 
-/// Writes an entity with its methods.
-pub(crate) fn write_entity(page: &mut Page, entity: &EntityType, indent: usize) {
-    page.indent(indent).styled(NAME, &entity.name).end();
-    if let Some(description) = &entity.description {
+/// Writes an entity type with its methods.
+pub(crate) fn write_entity_type(page: &mut Page, entity_type: &EntityType, indent: usize) {
+    page.indent(indent).styled(NAME, &entity_type.name).end();
+    if let Some(description) = &entity_type.description {
         page.block(indent + 4, FAINT, description);
     }
-    for method in &entity.methods {
+    for method in &entity_type.methods {
         write_summary(page, method, indent + 4);
     }
 }
@@ -52,7 +52,8 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
     }
 }
 
-/// Writes a signature, such as `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
+/// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. For an entity,
+/// the name is that of its type.
 fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
     let required_names = definition.input_schema["required"].as_array();

@@ -16,7 +16,8 @@ pub(crate) struct Layout {
     pub(crate) indent: usize,
 }
 
-/// Styles headings, code and bold text. The markers, such as `#` and `**`, are printed too.
+/// The state of styling a Markdown text that arrives in pieces. Headings, code and bold text have their own styles. The
+/// markers, such as `#` and `**`, are printed too.
 ///
 /// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of the host.
 /// Control and invisible characters are removed.

@@ -12,8 +12,8 @@ use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
-/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`. Also
-/// `wit_problem`, if the WIT file is not used.
+/// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`.
+/// Also has `wit_problem`, if the WIT file is not used.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -29,7 +29,7 @@ pub(crate) struct PackageDocument<'a> {
     /// The state of the compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
-    /// The methods of its entities, which become tools when a call returns an instance.
+    /// The methods of the component's entity types, which become tools when a call returns an entity.
     methods: Vec<&'a ToolDefinition>,
     /// The exports that are not tools, with the reasons.
     skipped: &'a [SkippedExport],

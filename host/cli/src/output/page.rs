@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 
 use toolwit::tool::text::is_printable;
 
-/// Titles of sections.
+/// Titles of sections, such as the name of a plugin above its tools.
 pub(crate) const TITLE: Style = Style::new().bold();
-/// Names of plugins and tools.
+/// Names in a section, such as those of tools.
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default().bold();
 /// Less important text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -27,9 +27,10 @@ const CONTINUATION_COLUMNS: usize = 4;
 
 /// Text under construction.
 ///
-/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible characters are
-/// removed, its length is limited, and its line breaks are indented further than the line, so that it cannot control the terminal or
-/// forge a line of the host. The page adds colours itself. The printer removes them if the output is not a terminal.
+/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible characters
+/// are removed, its length is limited unless it is a [`block`](Self::block), and its line breaks are indented further than the
+/// line. So it cannot control the terminal or forge a line of the host. The page adds colours itself. The printer removes them
+/// if the output is not a terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(String);
 

@@ -67,9 +67,9 @@ impl Printer {
         write_stdout(&for_terminal(page.to_string(), terminal_size_of(io::stdout())))
     }
 
-    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except for
-    /// control characters. On a terminal its lines are indented, so that none looks like a line of the host.
-    pub(crate) fn outside_text(self, text: &str) -> Result<(), Failure> {
+    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except
+    /// for control characters. On a terminal its lines are indented, so that none looks like a line of the host.
+    pub(crate) fn untrusted_text(self, text: &str) -> Result<(), Failure> {
         let terminal = terminal_size_of(io::stdout());
         if terminal.is_none() {
             return write_stdout(&(printable(text) + "\n"));
@@ -127,7 +127,7 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that says how to allow the access.
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint about how to allow the access.
     pub(crate) fn print_denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {

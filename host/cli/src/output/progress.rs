@@ -82,7 +82,7 @@ impl Spinner {
         self.bar.finish_and_clear();
     }
 
-    /// Removes the line until it is continued.
+    /// Pauses the line, which removes it, or continues it.
     pub(crate) fn set_paused(&self, is_paused: bool) {
         self.is_paused.store(is_paused, Ordering::Relaxed);
         if is_paused {

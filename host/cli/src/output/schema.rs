@@ -85,8 +85,8 @@ fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> Stri
             },
             _ => "array".to_owned(),
         },
-        "object" => match (entity_name(fields), single_property(fields)) {
-            (Some(entity), _) => format!("entity `{entity}`"),
+        "object" => match (entity_type_name(fields), single_property(fields)) {
+            (Some(entity_type), _) => format!("entity `{entity_type}`"),
             (None, Some((name, payload))) => format!("{{{name}: {}}}", nested_phrase(payload)),
             (None, None) => field_names(fields),
         },
@@ -94,7 +94,7 @@ fn phrase_of_type(name: &str, fields: &Map<String, Value>, depth: usize) -> Stri
     }
 }
 
-/// Returns the field names of an object, as in `{amount, currency}`.
+/// Returns the field names of an object, as in `{amount, currency}`, or `object` if the schema names no fields.
 fn field_names(fields: &Map<String, Value>) -> String {
     let names: Vec<_> = match fields.get("properties").and_then(Value::as_object) {
         Some(properties) if !properties.is_empty() => properties.keys().map(String::as_str).collect(),
@@ -109,8 +109,9 @@ fn join_choices(choices: impl Iterator<Item = String>) -> String {
     choices.collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns the type of the entity that an object represents: `{"type": "customer", "id": …, "available_tools": …}`.
-fn entity_name(fields: &Map<String, Value>) -> Option<&str> {
+/// Returns the name of the entity type, if an object represents an entity: `customer` for
+/// `{"type": "customer", "id": …, "available_tools": …}`.
+fn entity_type_name(fields: &Map<String, Value>) -> Option<&str> {
     let properties = fields.get("properties")?;
     properties.get("available_tools")?;
     properties.get("type")?.get("const")?.as_str()
@@ -124,15 +125,15 @@ fn single_property(fields: &Map<String, Value>) -> Option<(&String, &Value)> {
     properties.iter().next().filter(|_| is_case)
 }
 
-/// Adds the names of the entities that values of a schema can contain, each once.
-pub(crate) fn collect_entities<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
+/// Adds the names of the entity types that values of a schema can contain, each once.
+pub(crate) fn collect_entity_types<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
     match schema {
-        Value::Object(fields) => match entity_name(fields) {
+        Value::Object(fields) => match entity_type_name(fields) {
             Some(name) if names.contains(&name) => {}
             Some(name) => names.push(name),
-            None => fields.values().for_each(|value| collect_entities(value, names)),
+            None => fields.values().for_each(|value| collect_entity_types(value, names)),
         },
-        Value::Array(values) => values.iter().for_each(|value| collect_entities(value, names)),
+        Value::Array(values) => values.iter().for_each(|value| collect_entity_types(value, names)),
         _ => {}
     }
 }
@@ -204,10 +205,10 @@ fn case_name(schema: &Value) -> Option<&str> {
 }
 
 /// Returns the object schema whose properties are written: the schema itself, or that of its first alternative or of
-/// its array items.
+/// its array items. `None` for an entity, a case with a payload, and values without properties.
 pub(crate) fn object_within(schema: &Value) -> Option<&Value> {
     let fields = schema.as_object()?;
-    if entity_name(fields).is_some() || single_property(fields).is_some() {
+    if entity_type_name(fields).is_some() || single_property(fields).is_some() {
         return None;
     }
     if fields.contains_key("properties") {

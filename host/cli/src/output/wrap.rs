@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn text_that_fills_the_terminal_does_not_begin_a_line() {
         let indents = ["", "    ", &" ".repeat(70)];
-        // Without a space, the padding and the forged beginning are one word. Some terminals draw the letters of a ligature apart.
+        // Without a space, the padding and the forged beginning are one word. Some terminals draw the letters of a ligature
+        // apart.
         let ligatures = "\u{644}\u{627}".repeat(30);
         let paddings = [
             " ".repeat(60),

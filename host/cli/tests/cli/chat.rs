@@ -158,7 +158,7 @@ fn interrupted_run_is_neither_forgotten_nor_continued_without_an_answer() {
     }
     let workspace = Workspace::with("plain", PLAIN).file("chat.toml", "[[turn]]\nanswer = \"Hi.\"");
     let fresh = workspace.run_with_input(&CHAT, "/resume\n/approve\nHello.\n");
-    for text in ["the last run of this session ended", "no call waits for an answer"] {
+    for text in ["this session has no interrupted run", "no call waits for an answer"] {
         assert!(fresh.stderr.contains(text), "{text} in {fresh}");
     }
     assert_eq!(fresh.stdout, "Hi.\n", "{fresh}");

@@ -64,11 +64,11 @@ fn a_plugin_is_shown_with_its_requirements_and_grants() {
     let workspace = workspace().file("tools/settings.toml", needs);
     let shown = workspace.run(&["grant", "settings"]).stdout;
     assert!(
-        shown.contains("needs: greeting (what to say), which is not granted\n"),
+        shown.contains("needs: greeting (what to say), which is missing\n"),
         "{shown}"
     );
     assert!(
-        shown.contains("needs: accent, which is not granted and optional\n"),
+        shown.contains("needs: accent, which is optional and missing\n"),
         "{shown}"
     );
     let granted = workspace.run(&["grant", "settings", "--config", "greeting=hello", "--keyvalue", "1MiB"]);

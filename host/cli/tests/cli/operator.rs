@@ -228,7 +228,7 @@ fn doctor_reports_problems_and_working_fixes() {
     ok       2 plugins can be used, with 7 tools
     warning  plain#crash failed when it was last called: the guest trapped: wasm `unreachable` instruction executed
              hint: a successful call clears this: `toolwit call plain#crash`
-    problem  settings needs `greeting` (what to say), which is not granted
+    problem  settings needs `greeting` (what to say), which is missing
              hint: `toolwit grant settings --config greeting=VALUE`; if a host receives it: `toolwit secret set greeting`, then `toolwit grant settings --secret greeting --to HOST --as bearer`
     warning  a grant names the plugin absent, which does not exist
              hint: `toolwit revoke absent` removes it

@@ -148,7 +148,9 @@ fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
         let refused = of_another(&[arguments, &file].concat());
         assert_eq!(refused.code, Some(2), "{refused}");
         assert!(
-            refused.stderr.contains("this user did not create the sessions in s.db"),
+            refused
+                .stderr
+                .contains("nothing proves that this user created the sessions in s.db"),
             "{refused}"
         );
         assert!(

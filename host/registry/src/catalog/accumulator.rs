@@ -1,6 +1,6 @@
 //! The evidence for a tool that a search accumulates.
 
-use super::rules::Rules;
+use super::ranking_parameters::RankingParameters;
 
 /// The accumulated evidence for a tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,15 +23,15 @@ impl Accumulator {
 
     /// Returns whether the meaning is similar enough for a hit without a word in common.
     pub(super) fn is_similar(&self) -> bool {
-        self.similarity >= Rules::get().similarity_min
+        self.similarity >= RankingParameters::get().similarity_min
     }
 
     /// Combines the evidence for an entry tool with that for the tool behind it.
     pub(super) fn with_inner(&self, inner: &Self) -> Self {
-        let rules = Rules::get();
+        let parameters = RankingParameters::get();
         let combined = |own: f32, inner: f32| {
-            let inner = inner * rules.lead_weight;
-            own.max(inner) + own.min(inner) * rules.lead_overlap_weight
+            let inner = inner * parameters.lead_weight;
+            own.max(inner) + own.min(inner) * parameters.lead_overlap_weight
         };
         Self {
             score: combined(self.score, inner.score),

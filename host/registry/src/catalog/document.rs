@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit_core::ToolDefinition;
 
-use super::boost::RankingSignals;
 use super::embedding::Embedding;
-use super::rules::{FIELDS, Rules};
+use super::ranking_parameters::{FIELDS, RankingParameters};
+use super::ranking_signals::RankingSignals;
 use super::text::{self, CachedStemmer};
 
 /// The searchable text of a tool.
@@ -75,7 +75,7 @@ impl Document {
         self
     }
 
-    /// Returns the texts of the fields, in the order of [`Rules::fields`].
+    /// Returns the texts of the fields, in the order of [`RankingParameters::fields`].
     fn field_texts(&self) -> [&str; FIELDS] {
         [
             &self.name,
@@ -110,13 +110,13 @@ impl Terms {
 
     /// Extracts the words of each field, up to the field's maximum number of words.
     pub(super) fn of(document: &Document, stemmer: &mut CachedStemmer) -> Self {
-        let rules = Rules::get();
+        let parameters = RankingParameters::get();
         let mut text = String::new();
         for (field, field_text) in document.field_texts().into_iter().enumerate() {
             if field > 0 {
                 text.push('\n');
             }
-            for (index, token) in text::tokens(field_text, stemmer, rules.fields[field].words_max)
+            for (index, token) in text::tokens(field_text, stemmer, parameters.fields[field].words_max)
                 .iter()
                 .enumerate()
             {

@@ -121,7 +121,8 @@ impl EmbeddingTable {
     }
 
     /// Returns the cosine of the angle between an embedding and that of each tool, by slot; 0 for a tool without an embedding.
-    /// The list is empty if the embedding has another number of components than those of the tools.
+    /// The list ends with the last slot that ever had an embedding. It is empty if the query's embedding has another number of
+    /// components than those of the tools.
     pub(super) fn similarities(&self, query: &Embedding) -> Vec<f32> {
         if query.components.len() != self.width {
             return Vec::new();

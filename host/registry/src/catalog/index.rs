@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::boost::{HealthSignal, RankingSignals};
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
-use super::rules::{FIELDS, NAME, Rules};
+use super::ranking_parameters::{FIELDS, NAME, RankingParameters};
+use super::ranking_signals::{HealthSignal, RankingSignals};
 use super::scoring::Scoring;
 use super::text::{self, CachedStemmer};
 use super::totals::Totals;
 
 /// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
 ///
-/// Each tool has a slot and each word a term: numbers that index the lists of the catalog. The slot of a removed tool is used
-/// again.
+/// Each tool has a slot, and each word has an id: numbers that index the lists of the catalog. The slot of a removed tool is
+/// used again.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     stemmer: CachedStemmer,
-    /// The terms of words.
-    terms: HashMap<Box<str>, u32>,
-    /// By term.
+    /// The ids of words, by stem.
+    word_ids: HashMap<Box<str>, u32>,
+    /// By word id.
     postings: Vec<Postings>,
     /// The tools by slot; `None` for a free slot.
     slots: Vec<Option<CatalogTool>>,
@@ -35,7 +35,7 @@ pub struct Catalog {
     slots_by_id: HashMap<Box<str>, u32>,
     /// By the canonical form of the tool's name.
     slots_by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The words in names, forwards and reversed, with their terms: to find words by prefix and by suffix.
+    /// The words in names, forwards and reversed, with their ids: to find words by prefix and by suffix.
     name_words: BTreeMap<Box<str>, u32>,
     name_words_reversed: BTreeMap<Box<str>, u32>,
     /// The slots of the tools that have entry tools.
@@ -68,7 +68,8 @@ pub(super) struct CatalogTool {
     /// The ids of its entry tools; empty for a tool that can be called directly.
     pub(super) entry_tools: Box<[Box<str>]>,
     canonical_name: Box<str>,
-    terms: Vec<u32>,
+    /// The ids of its words, each once.
+    word_ids: Vec<u32>,
 }
 
 impl Catalog {
@@ -86,7 +87,7 @@ impl Catalog {
         self
     }
 
-    /// Returns the model of [`Catalog::with_embedding_model`].
+    /// Returns the model of [`Catalog::with_embedding_model`], if one was set.
     #[must_use]
     pub fn embedding_model(&self) -> Option<&Arc<dyn EmbeddingModel>> {
         self.model.as_ref()
@@ -168,36 +169,36 @@ impl Catalog {
             self.scoring.push(Scoring::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
-        let mut terms: Vec<(u32, usize)> = Vec::new();
+        let mut occurrences: Vec<(u32, usize)> = Vec::new();
         let mut lengths = [0_u8; FIELDS];
         for (field, words) in tool.terms.fields() {
             for word in words {
-                let term = self.term(word);
+                let word_id = self.word_id(word);
                 if field == NAME {
-                    self.add_name_word(term, word);
+                    self.add_name_word(word_id, word);
                 }
-                terms.push((term, field));
+                occurrences.push((word_id, field));
                 lengths[field] = lengths[field].saturating_add(1);
             }
         }
-        terms.sort_unstable();
-        for occurrences in terms.chunk_by(|a, b| a.0 == b.0) {
+        occurrences.sort_unstable();
+        for of_word in occurrences.chunk_by(|a, b| a.0 == b.0) {
             let mut posting = Posting {
                 slot,
                 counts: [0; FIELDS],
             };
-            for (_, field) in occurrences {
+            for (_, field) in of_word {
                 let count = &mut posting.counts[*field];
-                *count = count.saturating_add(1).min(Rules::get().repeats_max);
+                *count = count.saturating_add(1).min(RankingParameters::get().repeats_max);
             }
-            let postings = &mut self.postings[occurrences[0].0 as usize].tools;
+            let postings = &mut self.postings[of_word[0].0 as usize].tools;
             let position = match postings.last() {
                 Some(last) if last.slot > slot => postings.partition_point(|other| other.slot < slot),
                 _ => postings.len(),
             };
             postings.insert(position, posting);
         }
-        terms.dedup_by_key(|(term, _)| *term);
+        occurrences.dedup_by_key(|(word_id, _)| *word_id);
         self.totals.add_tool(&lengths);
         let canonical_name: Box<str> = text::canonical_name(&tool.name).into();
         self.slots_by_name.entry(canonical_name.clone()).or_default().push(slot);
@@ -213,7 +214,7 @@ impl Catalog {
             name: tool.name.as_str().into(),
             entry_tools: tool.entry_tools.iter().map(|id| id.as_str().into()).collect(),
             canonical_name,
-            terms: terms.into_iter().map(|(term, _)| term).collect(),
+            word_ids: occurrences.into_iter().map(|(word_id, _)| word_id).collect(),
         });
         slot
     }
@@ -223,8 +224,8 @@ impl Catalog {
         let Some(tool) = self.slots.get_mut(slot as usize).and_then(Option::take) else {
             return;
         };
-        for term in &tool.terms {
-            let postings = &mut self.postings[*term as usize].tools;
+        for word_id in &tool.word_ids {
+            let postings = &mut self.postings[*word_id as usize].tools;
             if let Ok(position) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 postings.remove(position);
             }
@@ -246,29 +247,30 @@ impl Catalog {
         self.free_slots.push(slot);
     }
 
-    /// Returns the term of a stem. A new stem gets the next term.
-    fn term(&mut self, stem: &str) -> u32 {
-        if let Some(term) = self.terms.get(stem) {
-            return *term;
+    /// Returns the id of a stem. A new stem gets the next id.
+    fn word_id(&mut self, stem: &str) -> u32 {
+        if let Some(word_id) = self.word_ids.get(stem) {
+            return *word_id;
         }
-        let term = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
+        let word_id = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
         self.postings.push(Postings::default());
-        self.terms.insert(stem.into(), term);
-        term
+        self.word_ids.insert(stem.into(), word_id);
+        word_id
     }
 
     /// Records that a word occurs in a name.
-    fn add_name_word(&mut self, term: u32, stem: &str) {
-        let postings = &mut self.postings[term as usize];
+    fn add_name_word(&mut self, word_id: u32, stem: &str) {
+        let postings = &mut self.postings[word_id as usize];
         if !std::mem::replace(&mut postings.is_name_word, true) {
-            self.name_words.insert(stem.into(), term);
-            self.name_words_reversed.insert(reversed(stem), term);
+            self.name_words.insert(stem.into(), word_id);
+            self.name_words_reversed.insert(reversed(stem), word_id);
         }
     }
 
     /// Returns the tools that have a word, sorted by slot.
     pub(super) fn postings(&self, stem: &str) -> &[Posting] {
-        let postings = self.terms.get(stem).and_then(|term| self.postings.get(*term as usize));
+        let word_id = self.word_ids.get(stem);
+        let postings = word_id.and_then(|word_id| self.postings.get(*word_id as usize));
         postings.map_or(&[], |postings| postings.tools.as_slice())
     }
 
@@ -300,7 +302,7 @@ impl Catalog {
         self.slots_by_name.get(canonical_name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the slot of the tool with this id.
+    /// Returns the slot of the tool with this id, if the catalog has the tool.
     pub(super) fn slot_with_id(&self, id: &str) -> Option<u32> {
         self.slots_by_id.get(id).copied()
     }
@@ -310,7 +312,7 @@ impl Catalog {
         self.words_longer_than(part.into(), &self.name_words)
     }
 
-    /// Returns the longer words in names that end with a word. Each is reversed, and they are sorted in this form.
+    /// Returns the longer words in names that end with a word: each of them reversed, and sorted in this form.
     pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
         self.words_longer_than(reversed(part), &self.name_words_reversed)
     }
@@ -321,15 +323,15 @@ impl Catalog {
         prefix: Box<str>,
         words: &'a BTreeMap<Box<str>, u32>,
     ) -> impl Iterator<Item = &'a str> {
-        let is_used = |term: u32| {
+        let is_used = |word_id: u32| {
             self.postings
-                .get(term as usize)
+                .get(word_id as usize)
                 .is_some_and(|postings| !postings.tools.is_empty())
         };
         words
             .range::<str, _>((Bound::Excluded(&*prefix), Bound::Unbounded))
             .take_while(move |(word, _)| word.starts_with(&*prefix))
-            .filter(move |(_, term)| is_used(**term))
+            .filter(move |(_, word_id)| is_used(**word_id))
             .map(|(word, _)| &**word)
     }
 }

@@ -6,15 +6,15 @@
 //! updated per component file.
 
 mod accumulator;
-mod boost;
 mod document;
 mod embedding;
-mod fuse;
 mod index;
 mod query;
 mod rank;
-mod rules;
+mod ranking_parameters;
+mod ranking_signals;
 mod scoring;
+mod similarity;
 mod stop_words;
 mod terms;
 mod text;
@@ -24,11 +24,11 @@ mod union;
 #[cfg(test)]
 mod tests;
 
-pub use boost::{HealthSignal, RankingSignals};
 pub use document::{Document, IndexedTool, TermExtractor, Terms};
 pub use embedding::{Embedding, EmbeddingModel};
 pub use index::Catalog;
 pub use query::{Cutoff, HITS_DEFAULT, Query};
 pub use rank::{Hit, InnerTool};
+pub use ranking_signals::{HealthSignal, RankingSignals};
 pub(crate) use text::words;
 pub use union::CatalogUnion;

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use super::accumulator::Accumulator;
-use super::fuse::add_similarities;
 use super::index::{Catalog, CatalogTool, Posting};
 use super::query::{Cutoff, Query};
-use super::rules::{FIELDS, NAME, Rules};
+use super::ranking_parameters::{FIELDS, NAME, RankingParameters};
+use super::similarity::add_similarities;
 use super::terms::QueryTerms;
 use super::text;
 use super::union::CatalogUnion;
@@ -114,7 +114,7 @@ impl PartialEq for Candidate<'_> {
 
 impl Eq for Candidate<'_> {}
 
-/// The tool behind an entry tool that matches the query best.
+/// The tool that matches the query best, among the tools behind an entry tool.
 #[derive(Clone, Copy, Debug)]
 struct InnerMatch {
     slot: u32,
@@ -126,7 +126,7 @@ struct InnerMatch {
 struct TopCandidates<'a> {
     hits_max: usize,
     candidates: BTreeSet<Candidate<'a>>,
-    /// The worst of them once their number is `hits_max`: whether it is exact, whether it is not broken, and its score.
+    /// The worst candidate, once there are `hits_max` of them: whether it is exact, whether it is not broken, and its score.
     worst: Option<(bool, bool, f32)>,
 }
 
@@ -189,11 +189,11 @@ fn cutoff_condition(
     terms: &QueryTerms,
     has_similarities: bool,
 ) -> impl Fn(&Candidate<'_>) -> bool + use<> {
-    let rules = Rules::get();
+    let parameters = RankingParameters::get();
     let unnamed = || ranked.iter().filter(|candidate| !candidate.is_exact);
     let share = match cutoff {
-        Cutoff::None | Cutoff::Relative => rules.relative_min,
-        Cutoff::Confident => rules.confident_relative_min,
+        Cutoff::None | Cutoff::Relative => parameters.relative_min,
+        Cutoff::Confident => parameters.confident_relative_min,
     };
     let share = if has_similarities {
         share.words_and_meaning
@@ -208,8 +208,8 @@ fn cutoff_condition(
         let covers_enough = covered_max < COVERAGE_WORDS_MIN || candidate.covered_count() * 2.0 >= covered_max;
         let covers_content = content_bits == 0 || candidate.evidence.covered & content_bits != 0;
         let is_relevant = candidate.score >= score_min && (is_similar || covers_enough && covers_content);
-        let is_confident = content_bits != 0 && candidate.confidence >= rules.confidence_min
-            || candidate.evidence.similarity >= rules.confident_similarity_min;
+        let is_confident = content_bits != 0 && candidate.confidence >= parameters.confidence_min
+            || candidate.evidence.similarity >= parameters.confident_similarity_min;
         match cutoff {
             Cutoff::None => true,
             Cutoff::Relative => is_relevant,
@@ -227,16 +227,16 @@ impl Catalog {
 
     /// Adds up the scores of all words of a query, by slot.
     fn accumulate(&self, terms: &QueryTerms, occurrence_weights: &OccurrenceWeights) -> Vec<Accumulator> {
-        let rules = Rules::get();
+        let parameters = RankingParameters::get();
         let scoring = self.scoring();
         let mut accumulators = vec![Accumulator::default(); scoring.len()];
         for term in &terms.terms {
-            let gain = term.weight * (rules.k1 + 1.0);
+            let gain = term.weight * (parameters.k1 + 1.0);
             for posting in self.postings(&term.stem) {
                 let slot = posting.slot as usize;
                 let frequency = posting.frequency(occurrence_weights, &scoring[slot].lengths);
                 let accumulator = &mut accumulators[slot];
-                accumulator.word_score += gain * frequency / (frequency + rules.k1);
+                accumulator.word_score += gain * frequency / (frequency + parameters.k1);
                 accumulator.covered |= term.bit;
             }
         }
@@ -246,8 +246,8 @@ impl Catalog {
         accumulators
     }
 
-    /// Finds the tool behind each entry tool that matches the query best and may be used. The keys are the slots of the entry
-    /// tools.
+    /// Finds, for each entry tool, the tool behind it that matches the query best, among those that may be used. The keys are
+    /// the slots of the entry tools.
     fn inner_matches(
         &self,
         accumulators: &[Accumulator],
@@ -288,9 +288,9 @@ impl Catalog {
         may_use: &impl Fn(&str) -> bool,
         best: &mut TopCandidates<'a>,
     ) {
-        let rules = Rules::get();
-        let coverage_weight = rules.coverage_weight / count(terms.word_count).max(1.0);
-        let confidence_max = (terms.information * (rules.k1 + 1.0)).max(f32::MIN_POSITIVE);
+        let parameters = RankingParameters::get();
+        let coverage_weight = parameters.coverage_weight / count(terms.word_count).max(1.0);
+        let confidence_max = (terms.information * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE);
         let inner_matches = self.inner_matches(accumulators, named_slots, may_use);
         for (slot, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
             let inner_match = if inner_matches.is_empty() {
@@ -314,7 +314,7 @@ impl Catalog {
                 continue;
             }
             let Some(tool) = self.tool(slot) else { continue };
-            let is_inner_better = inner.score * rules.lead_weight > own.score;
+            let is_inner_better = inner.score * parameters.lead_weight > own.score;
             let shown_inner = inner_match.filter(|inner_match| is_inner_better || inner_match.is_exact);
             let candidate = Candidate {
                 tool,
@@ -329,8 +329,8 @@ impl Catalog {
         }
     }
 
-    /// Returns the slots of the tools that a query names: its complete text or one of its words is the id or the name of the
-    /// tool.
+    /// Returns the slots of the tools that a query names: the text of its intent or task, or a compound word in it, is the id
+    /// or the name of the tool.
     fn slots_named_in(&self, query: &Query) -> BTreeSet<u32> {
         let mut slots = BTreeSet::new();
         for text in [&query.intent, &query.task] {
@@ -357,12 +357,12 @@ type OccurrenceWeights = [[f32; 256]; FIELDS];
 
 /// Precomputes the weights of occurrences, to avoid divisions in the loop over all postings.
 fn occurrence_weights(catalogs: &CatalogUnion<'_>) -> OccurrenceWeights {
-    let rules = catalogs.rules();
+    let parameters = catalogs.parameters();
     std::array::from_fn(|field| {
-        let rule = &rules.fields[field];
+        let of_field = &parameters.fields[field];
         let mean = catalogs.totals().mean_length(field);
         #[allow(clippy::cast_precision_loss, reason = "a length is at most 255")]
-        std::array::from_fn(|length| rule.weight / (1.0 - rule.b + rule.b * length as f32 / mean))
+        std::array::from_fn(|length| of_field.weight / (1.0 - of_field.b + of_field.b * length as f32 / mean))
     })
 }
 

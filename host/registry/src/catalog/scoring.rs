@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::boost::{HealthSignal, RankingSignals, use_factor};
-use super::rules::FIELDS;
+use super::ranking_parameters::FIELDS;
+use super::ranking_signals::{HealthSignal, RankingSignals, use_factor};
 
 /// The data of a tool that scoring reads.
 #[derive(Debug, Default)]
 pub(super) struct Scoring {
     /// The number of words in each field.
     pub(super) lengths: [u8; FIELDS],
-    /// Whether it has entry tools: it is then found through them only.
+    /// Whether the tool has entry tools. A search finds such a tool only through them.
     pub(super) is_inner: bool,
     /// The health, as a number. It may change during a search, and so may the uses.
     health: AtomicU8,

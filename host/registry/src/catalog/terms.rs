@@ -4,24 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::query::Query;
-use super::rules::Rules;
+use super::ranking_parameters::RankingParameters;
 use super::text::{self, CachedStemmer};
 use super::union::CatalogUnion;
 
-/// Maximum number of tokenised words of the intent and of the task, and maximum number of those of each earlier message.
+/// Maximum number of tokenised words of the intent, and of the task.
 const INTENT_WORDS_MAX: usize = 256;
+
+/// Maximum number of earlier messages that are used.
+const RECENT_MAX: usize = 3;
+
+/// Maximum number of tokenised words of each earlier message.
 const RECENT_WORDS_MAX: usize = 48;
 
-/// Maximum number of earlier messages that are used, and maximum number of their words that are looked up.
-const RECENT_MAX: usize = 3;
+/// Maximum number of words of all earlier messages that are looked up.
 const RECENT_TERMS_MAX: usize = 16;
 
 /// Maximum number of words of the intent and the task that are looked up, those with the greatest weight first. Each has a bit
 /// of a `u32`.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// Maximum number of longer words in names that begin with a word, and maximum number of those that end with it. A word that is
-/// a part of more names is not specific.
+/// Maximum number of longer words in names that are looked up because they begin with a word. Also the maximum number of those
+/// that end with it. A word that is a part of more names is not specific.
 const LONGER_WORDS_MAX: usize = 16;
 
 /// A stem to look up.
@@ -42,7 +46,7 @@ pub(super) struct QueryTerms {
     /// The bits of those words that are not fillers.
     pub(super) content_bits: u32,
     /// The sum of the greatest weights of the intent and the task, including those of words that no tool has. Its number of
-    /// summands is [`Rules::information_words`].
+    /// summands is [`RankingParameters::information_words`].
     pub(super) information: f32,
 }
 
@@ -58,21 +62,25 @@ struct Word {
 impl QueryTerms {
     /// Selects the words of a query and weighs them by their rarity in the catalogs.
     pub(super) fn of(query: &Query, catalogs: &CatalogUnion<'_>) -> Self {
-        let rules = catalogs.rules();
+        let parameters = catalogs.parameters();
         let mut stemmer = CachedStemmer::default();
         let mut words = weigh(
             [
                 (text::tokens(&query.intent, &mut stemmer, INTENT_WORDS_MAX), 1.0),
                 (
                     text::tokens(&query.task, &mut stemmer, INTENT_WORDS_MAX),
-                    rules.task_weight,
+                    parameters.task_weight,
                 ),
             ],
             catalogs,
         );
-        let information = words.iter().take(rules.information_words).map(|word| word.weight).sum();
+        let information = words
+            .iter()
+            .take(parameters.information_words)
+            .map(|word| word.weight)
+            .sum();
         // The other words cannot match. They only had an effect on `information`.
-        words.retain(|word| word.tool_count > 0 || word.stem.len() >= rules.part_bytes_min);
+        words.retain(|word| word.tool_count > 0 || word.stem.len() >= parameters.part_bytes_min);
         words.truncate(INTENT_TERMS_MAX);
         let mut terms = Self {
             word_count: u32::try_from(words.len()).unwrap_or(u32::MAX),
@@ -86,7 +94,7 @@ impl QueryTerms {
             if word.tool_count > 0 {
                 terms.push(word.stem.clone(), word.weight, bit);
             }
-            if word.stem.len() >= rules.part_bytes_min {
+            if word.stem.len() >= parameters.part_bytes_min {
                 let weight = if word.tool_count > 0 { word.weight } else { 0.0 };
                 terms.add_longer_words(&word.stem, weight, bit, catalogs);
             }
@@ -95,7 +103,7 @@ impl QueryTerms {
         let recent = recent.map(|message| {
             (
                 text::tokens(message, &mut stemmer, RECENT_WORDS_MAX),
-                rules.context_weight,
+                parameters.context_weight,
             )
         });
         terms.add_context(weigh(recent.collect::<Vec<_>>(), catalogs));
@@ -106,13 +114,13 @@ impl QueryTerms {
         self.terms.push(WeightedTerm { stem, weight, bit });
     }
 
-    /// Adds the longer words in names that begin or end with a word, which has this weight, or 0 if no tool has it. A longer
-    /// word weighs no more than its part, unless that is less than half of its own weight.
+    /// Adds the longer words in names that begin or end with the word `part`. `weight` is the weight of `part`, or 0 if no tool
+    /// has it. The weight of a longer word is limited to that of `part`, or to half of its own if that is greater.
     fn add_longer_words(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
-        let rules = catalogs.rules();
+        let parameters = catalogs.parameters();
         for stem in longer_words(catalogs, part) {
             let idf = catalogs.idf(catalogs.tool_count_with(&stem));
-            self.push(stem, idf.min(weight.max(idf * 0.5)) * rules.part_weight, bit);
+            self.push(stem, idf.min(weight.max(idf * 0.5)) * parameters.part_weight, bit);
         }
     }
 
@@ -133,7 +141,7 @@ impl QueryTerms {
 /// Weighs the words of texts. Each text has a factor; a word of several texts has the factor of the first of them. The greatest
 /// weight is first.
 fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<Word> {
-    let rules: &Rules = catalogs.rules();
+    let parameters: &RankingParameters = catalogs.parameters();
     let mut occurrences: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
     for (tokens, factor) in texts {
         for token in tokens {
@@ -142,7 +150,7 @@ fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &Ca
     }
     let words = occurrences.into_iter().map(|(stem, (is_filler, factor))| {
         let tool_count = catalogs.tool_count_with(&stem);
-        let filler_factor = if is_filler { rules.filler_weight } else { 1.0 };
+        let filler_factor = if is_filler { parameters.filler_weight } else { 1.0 };
         Word {
             weight: catalogs.idf(tool_count) * factor * filler_factor,
             stem,

@@ -1,6 +1,6 @@
 //! The numbers of tools and words, from which the rarity of words and the mean lengths of fields are computed.
 
-use super::rules::{FIELDS, Rules};
+use super::ranking_parameters::{FIELDS, RankingParameters};
 
 /// The mean length of a field includes this number of imaginary tools, whose field has the usual length: the mean of few tools
 /// would be accidental.
@@ -55,7 +55,7 @@ impl Totals {
     #[allow(clippy::cast_precision_loss, reason = "a mean needs no precision")]
     pub(super) fn mean_length(&self, field: usize) -> f32 {
         let total = self.fields[field];
-        let usual = Rules::get().fields[field].words_usual;
+        let usual = RankingParameters::get().fields[field].words_usual;
         (total.words as f32 + usual * IMAGINARY_TOOLS) / (total.tools as f32 + IMAGINARY_TOOLS)
     }
 }

@@ -3,7 +3,7 @@
 use super::index::Catalog;
 use super::query::Query;
 use super::rank::{self, Hit};
-use super::rules::Rules;
+use super::ranking_parameters::RankingParameters;
 use super::totals::Totals;
 
 /// Several catalogs that are searched as one: their hits compete, and the rarity of a word is counted over all of them.
@@ -55,8 +55,8 @@ impl<'c> CatalogUnion<'c> {
     }
 
     /// Returns the ranking parameters, which are the same in all catalogs.
-    pub(super) fn rules(&self) -> &'static Rules {
-        Rules::get()
+    pub(super) fn parameters(&self) -> &'static RankingParameters {
+        RankingParameters::get()
     }
 
     pub(super) fn totals(&self) -> &Totals {

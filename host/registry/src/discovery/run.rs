@@ -70,7 +70,8 @@ impl LiveRegistry {
         Ok(outcomes)
     }
 
-    /// Merges results into the scanned files, writes them to the store and publishes a new snapshot.
+    /// Merges results into the scanned files. If this changes a file, writes the changes to the store and publishes a new
+    /// snapshot.
     async fn publish(&self, results: Vec<DiscoveryResult>) -> Result<(), Error> {
         let mut files = self.inner.files.lock().await;
         let (earlier, mut next) = (self.current(), files.clone());

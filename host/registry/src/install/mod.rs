@@ -1,8 +1,8 @@
 //! Changing plugin directories: adding, removing and packing packages.
 
-mod add;
 mod add_error;
 mod index;
+mod installation;
 mod pack;
 mod package_files;
 mod remote_file;
@@ -11,8 +11,8 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use add::{AddedPackage, Installation, NameConflict};
 pub use add_error::AddError;
+pub use installation::{AddedPackage, Installation, NameConflict};
 pub use pack::pack;
 pub use remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 pub use remove::RemovedPackage;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::add::{NewFiles, NewPackage};
+use super::installation::{NewFiles, NewPackage};
 use super::remote_file::FileDigest;
 use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package};
@@ -19,7 +19,7 @@ use toolwit_sandbox::read_component;
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),
-    /// The file stays unchanged, because it is itself the source. It has this content.
+    /// The file is itself the source and stays unchanged. The value is its content.
     Keep(Vec<u8>),
     /// The new package has no such file. The file of an earlier version is deleted, if there is one.
     Delete,
@@ -49,7 +49,7 @@ pub(super) fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> 
         .collect::<Result<_, Error>>()?;
     check_inspected(&changes, &new.package)?;
     apply_changes(&changes, target, directory).map_err(|error| {
-        let message = format!("{} could not be written: {error}", target.display());
+        let message = format!("the files of {} could not be replaced: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })
 }

@@ -96,7 +96,12 @@ fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Er
         }
     }
     if deleted.is_empty() {
-        return Err(failed(std::io::Error::other("it is a directory")));
+        let why = if package.path.is_dir() {
+            "it is a directory"
+        } else {
+            "it does not exist any more"
+        };
+        return Err(failed(std::io::Error::other(why)));
     }
     // Deletes the folder, unless it contains other files.
     if let Some(folder) = folder {

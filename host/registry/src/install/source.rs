@@ -35,8 +35,8 @@ pub struct PackageQuery {
 impl PackageSource {
     /// Parses a source: a URL, a path, or a package of the index.
     ///
-    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a slash, or
-    /// ends in `.wasm`.
+    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a slash or a
+    /// backslash, or ends in `.wasm`. Text that is not UTF-8 is always a path.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid URL, name or version.

@@ -5,7 +5,7 @@
 //! capabilities of a component.
 
 pub(crate) mod amounts;
-mod line;
+mod limited_text;
 mod parse;
 mod schema;
 #[cfg(test)]
@@ -29,7 +29,7 @@ pub use toolwit_sections::MANIFEST_SECTION;
 #[non_exhaustive]
 pub struct Manifest {
     /// The version of the package.
-    #[serde(deserialize_with = "line::deserialize_version")]
+    #[serde(deserialize_with = "limited_text::deserialize_version")]
     pub version: Option<String>,
     /// A one-sentence description of the package.
     pub description: Option<String>,
@@ -72,10 +72,10 @@ pub struct Manifest {
 #[non_exhaustive]
 pub struct EnvironmentNeed {
     /// The variable's name.
-    #[serde(deserialize_with = "line::deserialize_name")]
+    #[serde(deserialize_with = "limited_text::deserialize_name")]
     pub name: String,
     /// A description of the value, and how to obtain it.
-    #[serde(default, deserialize_with = "line::deserialize_description")]
+    #[serde(default, deserialize_with = "limited_text::deserialize_description")]
     pub description: String,
     /// Whether the tools of the package fail without it.
     #[serde(default)]
@@ -181,7 +181,7 @@ pub struct ToolSettings {
     pub hints: Hints,
     /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file,
     /// which is next to the manifest.
-    #[serde(default, deserialize_with = "line::deserialize_file_name")]
+    #[serde(default, deserialize_with = "limited_text::deserialize_file_name")]
     pub ui: Option<String>,
 }
 
@@ -252,7 +252,7 @@ impl Manifest {
         let mut annotations = Annotations::default();
         annotations.all = to_text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
         annotations.all.effect = self.effect;
-        annotations.limits = self.limits.request();
+        annotations.limits = self.limits.overrides();
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
             let mut requirement = Requirement::default();
@@ -316,9 +316,9 @@ impl Hints {
 }
 
 impl LimitSettings {
-    /// Parses the limits. Deserialization has checked that they are valid.
+    /// Returns the limits as numbers. Deserialization has checked that they are valid.
     #[must_use]
-    pub fn request(&self) -> LimitOverrides {
+    pub fn overrides(&self) -> LimitOverrides {
         let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
         LimitOverrides {
             fuel_max: self.fuel,

@@ -54,7 +54,7 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Returns the duration.
+    /// Returns the duration, if it is set.
     #[must_use]
     pub fn wall(&self) -> Option<Duration> {
         self.wall.as_deref().and_then(amounts::parse_duration)
@@ -84,7 +84,7 @@ impl ProjectLimits {
         let defaults = Self::default();
         Self {
             limits: settings_with(&self.limits, |one: &LimitSettings| {
-                one.request().within(&defaults.limits.request()) != one.request()
+                one.overrides().within(&defaults.limits.overrides()) != one.overrides()
             }),
             run: settings_with(&self.run, |one: &RunSettings| one.within(&defaults.run) != *one),
             tools: self.tools.clone(),
@@ -100,7 +100,7 @@ impl ProjectLimits {
     /// Returns the limits that apply to each call. A limit above the default applies only up to the accepted limit.
     #[must_use]
     pub fn of_calls(&self, accepted: &Self) -> LimitOverrides {
-        self.limits.request().within(&accepted.limits.request())
+        self.limits.overrides().within(&accepted.limits.overrides())
     }
 
     /// Returns the limits that apply to each run. A limit above the default applies only up to the accepted limit.

@@ -19,8 +19,8 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
-/// The author is not trusted, because a cloned repository can contain the file: grants, and [limits](Project::limits)
-/// above the defaults, are proposals.
+/// The author is not trusted, because a cloned repository can contain the file. Therefore, grants, [limits](Project::limits)
+/// above the defaults, the package index, interceptors, settings of the sandbox and MCP servers are proposals.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -145,7 +145,7 @@ mod tests {
         let project =
             read("[limits]\nhost_calls = 20_000\nwall = \"5s\"\n\n[run]\niterations = 3\n\n[build]\nx = 1\n").unwrap();
         let ProjectLimits { limits, run, .. } = project.limits();
-        let request = limits.request();
+        let request = limits.overrides();
         assert_eq!(
             (request.host_calls_max, request.wall_max),
             (Some(20_000), Some(Duration::from_secs(5)))

@@ -14,7 +14,7 @@ use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// The health that a [`HealthTool`] wrote last, as a number. A call with the same health does not write it again.
+/// The values of [`HealthTool::written_health`].
 const NOT_WRITTEN: u8 = 0;
 const HEALTHY: u8 = 1;
 const BROKEN: u8 = 2;
@@ -26,7 +26,8 @@ pub(super) struct HealthTool {
     key: ToolKey,
     store: Arc<dyn Store>,
     current: Arc<CurrentSnapshot>,
-    /// One of the numbers above.
+    /// The health that was written last: `NOT_WRITTEN`, `HEALTHY` or `BROKEN`. A call with the same health does not write it
+    /// again.
     written_health: AtomicU8,
     uses: AtomicU64,
     /// The uses that are not in the store yet.
@@ -64,14 +65,14 @@ impl HealthTool {
         if !is_changed && !must_write_uses {
             return;
         }
-        let write = self.write(check);
-        if let Err(error) = tokio::task::spawn_blocking(write).await {
+        let writer = self.writer(check);
+        if let Err(error) = tokio::task::spawn_blocking(writer).await {
             tracing::debug!(%error, "a call could not be recorded");
         }
     }
 
     /// Returns the function that writes a check and the pending uses. It blocks.
-    fn write(&self, check: Option<(CheckStage, CheckOutcome)>) -> impl FnOnce() + Send + 'static {
+    fn writer(&self, check: Option<(CheckStage, CheckOutcome)>) -> impl FnOnce() + Send + 'static {
         let (store, key) = (self.store.clone(), self.key.clone());
         let calls = CallRecord {
             uses: self.pending_uses.swap(0, Ordering::Relaxed),
@@ -92,10 +93,10 @@ impl Drop for HealthTool {
         if self.pending_uses.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let write = self.write(None);
+        let writer = self.writer(None);
         match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(write)),
-            Err(_) => write(),
+            Ok(runtime) => drop(runtime.spawn_blocking(writer)),
+            Err(_) => writer(),
         }
     }
 }

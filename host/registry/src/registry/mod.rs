@@ -24,6 +24,7 @@ pub struct Registry {
     pub(crate) snapshot: Arc<Snapshot>,
 }
 
+/// The content of a [`Registry`].
 pub(crate) struct Snapshot {
     /// Sorted by name. Packages that share a name are all broken.
     pub(crate) packages: Vec<Package>,
@@ -72,7 +73,8 @@ impl Registry {
         self.packages().iter().filter_map(Package::plugin)
     }
 
-    /// Returns the package of this name. If several packages share the name, returns one of them, which is broken.
+    /// Returns the package of this name, if there is one. If several packages share the name, returns one of them, which is
+    /// broken.
     #[must_use]
     pub fn package(&self, name: &str) -> Option<&Package> {
         let packages = self.packages();
@@ -102,14 +104,15 @@ impl Registry {
         self.package(tool.split(['/', '#']).next()?)?.plugin()
     }
 
-    /// Returns the definition of the tool with this id.
+    /// Returns the definition of the tool with this id, or `None` if no usable plugin has the tool.
     #[must_use]
     pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
         let tools = &self.plugin_of(tool)?.inspection().tools;
         tools.iter().find(|definition| definition.id.as_str() == tool)
     }
 
-    /// Returns the definition of an entity method, by the id that all instances share.
+    /// Returns the definition of an entity method, by the id that all instances share. `None` if no usable plugin has the
+    /// method.
     #[must_use]
     pub fn method(&self, id: &str) -> Option<&ToolDefinition> {
         let entities = self.plugin_of(id)?.inspection().entities.iter();
@@ -117,13 +120,14 @@ impl Registry {
         methods.find(|method| method.id.as_str() == id)
     }
 
-    /// Returns the tool with this id. Its resources live in `scope`. The outcome of its calls is recorded in the store.
+    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The outcome
+    /// of its calls is recorded in the store.
     #[must_use]
     pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
         let plugin = self.plugin_of(tool)?;
         let tools = plugin.tools(scope);
         let tool = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
-        Some(self.recorded(plugin, tool))
+        Some(self.with_recording(plugin, tool))
     }
 
     /// Returns the tools of all plugins; see [`Registry::tool`].
@@ -138,7 +142,7 @@ impl Registry {
     #[must_use]
     pub fn tools_of(&self, plugin: &Arc<Plugin>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let tools = plugin.tools(scope).into_iter();
-        tools.map(|tool| self.recorded(plugin, tool)).collect()
+        tools.map(|tool| self.with_recording(plugin, tool)).collect()
     }
 
     /// Returns the number of tools of all plugins.
@@ -148,7 +152,7 @@ impl Registry {
     }
 
     /// Wraps a tool, so that its calls are recorded.
-    fn recorded(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    fn with_recording(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
         Arc::new(HealthTool::new(
             tool,

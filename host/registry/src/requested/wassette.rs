@@ -25,7 +25,7 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
         let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
         let message = format!("{origin} is not a policy: {}", printable(reason));
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("it must have the keys `version`, `description` and `permissions`")
+            .with_suggestion("it must have the key `version`, and can have `description` and `permissions`")
     })?;
     let version = policy.version;
     if version.trim() != "1" && !version.starts_with("1.") {

@@ -81,8 +81,7 @@ pub(super) fn inspect_component(
     Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))
 }
 
-/// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing. The returned lints are the
-/// findings.
+/// Checks the docs, names and WIT of a component file, with its manifest, and returns the findings. Compiles and runs nothing.
 ///
 /// # Errors
 /// Those of [`inspect_package`].
@@ -104,6 +103,7 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
 }
 
 /// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks them.
+/// Creates a manifest for them if there is none.
 fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
     let text = |name: &str| {
         let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();

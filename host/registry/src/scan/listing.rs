@@ -125,7 +125,7 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
     })
 }
 
-/// Finds the component of a package that has its own folder: `weather/weather.wasm`.
+/// Finds the component of a package that has its own folder: `weather/weather.wasm`. `None` if the path is not such a folder.
 fn folder_component(folder: &Path) -> Option<PathBuf> {
     let mut file = folder.file_name()?.to_owned();
     file.push(".");
@@ -141,8 +141,8 @@ impl Sidecars {
     }
 }
 
-/// Returns the refusal of the first link that is refused. The files next to a component must not be links to files outside of the
-/// plugin directory, because their content is shown.
+/// Returns the refusal of the first link that is refused, or `None` if all are allowed. The files next to a component must not
+/// be links to files outside of the plugin directory, because their content is shown.
 fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| link_refusal(root, path))
 }

@@ -249,12 +249,12 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
 }
 
 /// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read from the
-/// directories again.
+/// directories again, and dynamic tools can be discovered again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            "the store cannot be used; all packages are read from their files"
+            "the store cannot be used; this process continues without its data"
         );
         T::default()
     })

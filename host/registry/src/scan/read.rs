@@ -155,7 +155,8 @@ fn unchanged_file(
     }
 }
 
-/// Returns the state of a package that cannot be used. While its component is being written, the earlier state remains.
+/// Returns the state of a package that cannot be used. While its component is being written, the earlier state remains, and a
+/// new file has no state.
 fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
     let is_unsettled = may_be_incomplete(&path);
     let file = match cached {

@@ -11,7 +11,7 @@ use crate::store::{MethodRecord, PackageRecord, ToolRecord};
 use toolwit_core::ToolDefinition;
 use toolwit_sandbox::{CachedInspection, EntityType, Inspection, Plugin, Runtime};
 
-/// Creates the record of a package, without its stamp and content hash.
+/// Creates the record of a package, without its stamp, its content hash and the reason why it is broken.
 pub(crate) fn package_record(
     name: &str,
     path: &Path,

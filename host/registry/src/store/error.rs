@@ -17,7 +17,7 @@ pub enum StoreError {
     Foreign,
     /// The store's file or its directory could not be created, or a damaged store could not be renamed.
     #[error("the file of the store or its directory could not be created or renamed")]
-    Directory(#[source] std::io::Error),
+    File(#[source] std::io::Error),
     /// The database failed.
     #[cfg(feature = "sqlite")]
     #[error("the database failed")]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct PackageRecord {
     /// The absolute path of its component, which identifies the package.
     pub path: String,
-    /// Times, sizes and inodes of its files when they were read. A different stamp means that they changed. Empty if they must
-    /// be read again.
+    /// Times, sizes and inodes of its files when they were read. A different stamp means that the files have changed. An empty
+    /// stamp means that they must be read again.
     pub stamp: String,
     /// Its name.
     pub name: String,
@@ -135,7 +135,7 @@ pub enum CheckOutcome {
 /// The uses and the check of one or several calls, to be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRecord {
-    /// The number of calls that returned a result.
+    /// The number of calls that returned a result, errors of the tool included.
     pub uses: u64,
     /// The check of the last call whose outcome shows something about the health of the tool.
     pub check: Option<(CheckStage, CheckOutcome)>,

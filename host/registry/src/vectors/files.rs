@@ -15,8 +15,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 const VECTORS_NAME: &str = "vectors.safetensors";
 const TOKENIZER_NAME: &str = "tokenizer.json";
 
-/// Maximum depth of subdirectories in which the files are searched, and maximum number of all files in them.
+/// Maximum depth of subdirectories in which the files are searched.
 const DEPTH_MAX: usize = 4;
+
+/// Maximum number of files in the searched directories.
 const FILES_MAX: usize = 10_000;
 
 /// Maximum length of a reason in an error, in characters. A reason can quote the file.

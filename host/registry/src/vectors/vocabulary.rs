@@ -78,7 +78,7 @@ impl Vocabulary {
         rows
     }
 
-    /// Returns the length and the row of the longest piece that a text begins with.
+    /// Returns the length and the row of the longest piece with which a text begins. `None` if it begins with none.
     fn longest_piece(&self, text: &str) -> Option<(usize, usize)> {
         let lengths = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
         let mut lengths = lengths.filter(|length| text.is_char_boundary(*length));

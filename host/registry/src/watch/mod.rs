@@ -20,7 +20,8 @@ use toolwit_core::Error;
 /// How changes in plugin directories are detected.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// After an event, the directories are scanned once no further event has arrived for this time. A build writes many files.
+    /// The time without a further event after which the directories are scanned. A build writes many files and causes many
+    /// events.
     pub quiet: Duration,
     /// The maximum time from the first event to the scan, if further events keep arriving.
     pub quiet_wall_max: Duration,

@@ -300,7 +300,7 @@ impl fmt::Display for HttpError {
             } => write!(f, "`{host}` returned status {status}: {}", excerpt.trim()),
             Self::TooLarge { limit } => write!(f, "the response is larger than {limit} bytes"),
             Self::NotText => f.write_str("the response is not UTF-8"),
-            Self::Json(error) => write!(f, "the JSON does not match: {error}"),
+            Self::Json(error) => write!(f, "the value cannot be converted to or from JSON: {error}"),
         }
     }
 }

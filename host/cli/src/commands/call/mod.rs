@@ -110,7 +110,7 @@ impl Call {
     }
 }
 
-/// Calls a tool of a component without grants, and prints the outcome.
+/// Calls a tool of a plugin, to which nothing is granted, and prints the outcome.
 pub(crate) async fn call_component(
     plugins: &PluginFlags,
     tool: &str,
@@ -150,7 +150,8 @@ async fn call(
     Ok(outcome.exit())
 }
 
-/// Finds a tool of a plugin or, if no plugin has it, of an MCP server. The servers are contacted only if no plugin has it.
+/// Finds a tool of a plugin or of an MCP server. The servers are contacted only if the name does not select exactly one tool of
+/// a plugin.
 async fn find_everywhere(
     session: &mut CallSession,
     host: &Toolwit,

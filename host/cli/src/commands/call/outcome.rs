@@ -109,7 +109,7 @@ impl CallOutcome {
         }
         match self {
             Self::Result(result) => match value_or_text(result) {
-                Value::String(text) => printer.outside_text(text.strip_suffix('\n').unwrap_or(&text)),
+                Value::String(text) => printer.untrusted_text(text.strip_suffix('\n').unwrap_or(&text)),
                 other => printer.value(&other),
             },
             Self::Error(error, _) => {

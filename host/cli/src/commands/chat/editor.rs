@@ -28,7 +28,7 @@ const MENU: &str = "completions";
 /// The outcome of reading a line from a person.
 #[derive(Debug)]
 pub(super) enum EditorInput {
-    /// A line.
+    /// An entered line. It contains line breaks if the person typed Alt-Enter.
     Line(String),
     /// Ctrl-C.
     Interrupt,
@@ -38,7 +38,7 @@ pub(super) enum EditorInput {
     Stopped,
 }
 
-/// Edits lines at a terminal.
+/// The editor in which a person types lines at a terminal.
 pub(super) struct LineEditor {
     /// `None` while a line is read, and after a read that panicked or was dropped.
     editor: Option<Reedline>,

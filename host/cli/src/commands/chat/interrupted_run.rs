@@ -21,7 +21,7 @@ impl ChatSession<'_> {
             self.printer.message(&pending_question(question));
         }
         let next_step = match (run.unresolved().is_empty(), questions.is_empty()) {
-            (false, _) => "find out whether these calls took effect, and say so with /resolve",
+            (false, _) => "find out whether these calls took effect, then decide with /resolve",
             (true, false) => "/approve allows the call, /deny does not, /resume asks again",
             (true, true) => "/resume continues it",
         };
@@ -42,8 +42,8 @@ impl ChatSession<'_> {
         run.decided_again()
             .into_iter()
             .for_each(|call| self.answers.allow_again(call));
-        let turn = self.interrupts.begin_turn();
-        match conversation.resume_run(turn).await {
+        let turn_cancel = self.interrupts.begin_turn();
+        match conversation.resume_run(turn_cancel).await {
             Some(ended) => self.end_turn(ended),
             None => self.print(Err(nothing_to_resume())),
         }
@@ -74,14 +74,14 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Prepares the answer to a question, and continues the run if it was the last question.
+    /// Prepares the answer to a question. If it was the last open question, continues the run; otherwise, shows the others.
     async fn answer(
         &self,
         question: &RecordedApprovalRequest,
         approval: Approval,
         conversation: &mut Conversation,
     ) -> Exit {
-        self.answers.answer(question.clone(), approval);
+        self.answers.add_answer(question.clone(), approval);
         if self.open_questions(conversation).await.is_empty() {
             return self.resume(conversation).await;
         }
@@ -154,7 +154,7 @@ fn nothing_to_resume() -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
-        "the last run of this session ended",
+        "this session has no interrupted run",
     )
 }
 

@@ -40,7 +40,7 @@ Commands in the chat:
   /resume             continue a run that was interrupted when its process ended
   /approve [CALL]     allow a call of that run that waits for an answer
   /deny [CALL] TEXT   deny one; the model reads the text
-  /resolve CALL HOW   say that a call is done, is not-done, or shall run-again
+  /resolve CALL HOW   decide about an interrupted call: done, not-done or run-again
   /help               list these commands
   /quit               end the session, as does Ctrl-D
 
@@ -50,7 +50,8 @@ Ctrl-C cancels the turn. A second one within 2 seconds ends the session.";
 /// Chat with a model that has the tools of plugins
 ///
 /// Each line of input is a message. Answers go to standard output as they arrive. Tool calls, results, injected tools and the
-/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it arrives.
+/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it
+/// arrives.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
@@ -127,7 +128,8 @@ struct ChatSession<'s> {
 }
 
 impl ChatSession<'_> {
-    /// Runs turns until the input ends. The exit code is that of the worst turn, or success if a person types the input.
+    /// Handles lines of input and late results until the input ends or the chat is cancelled. The exit code of a chat that
+    /// was not cancelled is that of the worst turn or command, or success if a person types the input.
     async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
         let mut worst = Exit::Success;
         loop {
@@ -177,8 +179,8 @@ impl ChatSession<'_> {
         if conversation.interrupted_run().is_some() {
             return self.print(Err(interrupted_run::interrupted_run_error()));
         }
-        let turn = self.interrupts.begin_turn();
-        let outcome = conversation.turn(text).cancel(turn).run().await;
+        let turn_cancel = self.interrupts.begin_turn();
+        let outcome = conversation.turn(text).cancel(turn_cancel).run().await;
         self.end_turn(outcome)
     }
 
@@ -188,11 +190,11 @@ impl ChatSession<'_> {
             self.printer.hint("no call runs in the background");
             return Exit::Success;
         }
-        let turn = self.interrupts.begin_turn();
+        let turn_cancel = self.interrupts.begin_turn();
         let outcome = tokio::select! {
             biased;
             // Dropping the run leaves a valid history.
-            () = turn.cancelled() => None,
+            () = turn_cancel.cancelled() => None,
             outcome = conversation.wake() => outcome,
         };
         match outcome {

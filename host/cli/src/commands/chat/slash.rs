@@ -63,7 +63,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("/deny [CALL] TEXT", "deny one; the model reads the text"),
     (
         "/resolve CALL HOW",
-        "say that a call is done, is not-done, or shall run-again",
+        "decide about an interrupted call: done, not-done or run-again",
     ),
     ("/help", "list the commands"),
     ("/quit", "end the session"),

@@ -1,4 +1,5 @@
-//! The environment of the command: metadata database, code cache, word vectors, and the toolchain for building plugins.
+//! Checks of the command's environment: metadata database, code cache, word vectors, a grants file that does not exist, and
+//! the toolchain for building plugins.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Grants that apply to no plugin, and values that a plugin requires but does not have.
+//! Checks of grants and secrets: rules without effect, grants that apply to no plugin, and values that a plugin requires but
+//! does not have.
 
 use std::collections::BTreeSet;
 
@@ -112,7 +113,7 @@ fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut 
         "" => String::new(),
         description => format!(" ({description})"),
     };
-    let message = format!("{plugin} needs `{name}`{description_suffix}, which is not granted");
+    let message = format!("{plugin} needs `{name}`{description_suffix}, which is missing");
     findings.add_problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 

@@ -19,7 +19,8 @@ use toolwit::{Error, Phase};
 /// Diagnose the installation and suggest fixes
 ///
 /// Checks packages, the health of their tools, environment needs, grants, secrets, the metadata database, the code cache, word
-/// vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no problem, 3 if a package is broken, else 2.
+/// vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no problem, 3 if a package
+/// is broken, else 2.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]

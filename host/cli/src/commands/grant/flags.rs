@@ -127,11 +127,19 @@ fn parse_all<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, RuleError>) 
 }
 
 fn parse_directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Result<DirectoryRule, RuleError> {
-    let malformed = || malformed(rule, "DIR::GUEST");
-    let (host, guest) = rule.split_once("::").ok_or_else(malformed)?;
+    let parts = rule.split_once("::").filter(|(host, _)| !host.is_empty());
+    let (host, guest) = parts.ok_or_else(|| malformed(rule, "DIR::GUEST"))?;
     // Absolute, because the grant must not depend on the current directory of the shell.
-    let host = std::path::absolute(Path::new(host)).map_err(|_| malformed())?;
-    DirectoryRule::new(host.to_str().ok_or_else(malformed)?, guest, access, quota)
+    let absolute = std::path::absolute(Path::new(host)).map_err(|error| {
+        RuleError::new(format!(
+            "`{}` has no absolute path, because the current directory is unavailable: {error}",
+            host.escape_debug()
+        ))
+    })?;
+    let absolute = absolute
+        .to_str()
+        .ok_or_else(|| RuleError::new("the path of the current directory is not UTF-8; use an absolute path"))?;
+    DirectoryRule::new(absolute, guest, access, quota)
 }
 
 fn parse_key_value(quota: &str) -> Result<KeyValueRule, RuleError> {

@@ -28,8 +28,8 @@ Examples:
 
 /// Grant access to a plugin, or show its grants
 ///
-/// A grant is for one version of a component, by its digest: a replaced component has no grants until they are renewed. A grant applies
-/// from the next call, also in a running host. Each change adds a line to the log next to the grants file.
+/// A grant is for one version of a component, by its digest: a replaced component has no grants until they are renewed. A grant
+/// applies from the next call, also in a running host. Each change adds a line to the log next to the grants file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Grant {

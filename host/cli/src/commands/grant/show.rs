@@ -125,8 +125,8 @@ fn describe_need(need: &EnvironmentNeed, effective: &EffectiveRights) -> String 
     }
     text.push_str(match (is_met(need, effective), need.required) {
         (true, _) => ", which is granted",
-        (false, true) => ", which is not granted",
-        (false, false) => ", which is not granted and optional",
+        (false, true) => ", which is missing",
+        (false, false) => ", which is optional and missing",
     });
     text
 }

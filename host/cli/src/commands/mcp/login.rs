@@ -31,8 +31,8 @@ const BROWSER: (&str, &[&str]) = if cfg!(target_os = "macos") {
 
 /// Log in to an MCP server in a browser
 ///
-/// For a server over HTTP that requires OAuth. Prints the address of the login and waits for the browser, which returns to a port
-/// of 127.0.0.1. The tokens are stored in the user's data directory, renewed, and sent to this server only.
+/// For a server over HTTP that requires OAuth. Prints the address of the login and waits for the browser, which returns to a
+/// port of 127.0.0.1. The tokens are stored in the user's data directory, renewed, and sent to this server only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Login {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::served_host::ServedHost;
+use crate::input::served_host::ServedHostFlags;
 use crate::output::printer::Printer;
 use toolwit_mcp_server::{McpServer, Principal};
 
@@ -35,7 +35,7 @@ pub(crate) struct Mcp {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    served: ServedHost,
+    served: ServedHostFlags,
 }
 
 #[derive(Debug, Subcommand)]

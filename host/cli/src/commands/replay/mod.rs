@@ -34,9 +34,9 @@ Examples:
 
 /// Run a recorded conversation again and compare
 ///
-/// The responses of the model come from the trace. A call that changes nothing and whose result depends only on its plugin and its
-/// arguments runs again, with frozen clocks and randomness; every other one is answered from the trace. Differences are shown
-/// as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace unless an option names others.
+/// The responses of the model come from the trace. A call that changes nothing and whose result depends only on its plugin and
+/// its arguments runs again, with frozen clocks and randomness; every other one is answered from the trace. Differences are
+/// shown as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace unless an option names others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayTrace {
@@ -118,6 +118,7 @@ impl ReplayTrace {
         }
     }
 
+    /// Checks that the trace begins with a turn, and that it has the event at which the replay forks.
     fn check(&self, recording: &Recording) -> Result<(), Error> {
         if recording.prompts().is_empty() {
             let message = format!("the trace `{}` does not begin with a turn", self.recording.display());

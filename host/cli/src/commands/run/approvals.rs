@@ -14,7 +14,7 @@ use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Returns the approver of a run: a person at the terminal or, without a terminal, another process.
+/// Returns the approver of a run: a person at the terminal or, without a terminal, `later`. `None` if there is neither.
 pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
     if can_ask() {
         return Some(Arc::new(TerminalApprover::new(progress.clone())));

@@ -56,7 +56,8 @@ struct FailedRun<'a> {
     outcome: &'a RunOutcome,
 }
 
-/// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
+/// Prints the answer, or the outcome as JSON. If a scripted model has turns left, prints this error too and returns its exit
+/// code.
 fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
     if printer.format() == Format::Human {
         print_answer(outcome, printer)?;
@@ -69,7 +70,7 @@ fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) 
 }
 
 fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    printer.outside_text(outcome.text().trim_end())
+    printer.untrusted_text(outcome.text().trim_end())
 }
 
 /// Prints the error of a run, after its partial answer if there is one.

@@ -81,7 +81,7 @@ pub(crate) struct Run {
     flags: RunFlags,
 }
 
-/// The options of a run.
+/// The options that `run`, `chat`, `resume` and `replay` share.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RunFlags {
     /// File to write the trace to, as JSON lines
@@ -251,7 +251,8 @@ impl RunFlags {
         Ok(self.options.budget.describe_model(model, cancel).await?)
     }
 
-    /// Builds the conversation, which prints its events through `progress`.
+    /// Stores the options in the journal, connects to the required MCP servers, and builds the conversation, which prints
+    /// its events through `progress`.
     pub(crate) async fn conversation(
         self,
         model: &Arc<dyn ChatModel>,
@@ -382,7 +383,8 @@ async fn connect_required(
     }
 }
 
-/// Returns the file with the tool groups: `path` or, if there are roles, the project file of the current directory.
+/// Returns the file with the tool groups: `path` or, if there are roles, the project file of the current directory, which
+/// must exist then.
 fn groups_file(path: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
     if path.is_some() || roles.is_empty() {
         return Ok(path);

@@ -160,7 +160,7 @@ impl RunProgress {
         });
     }
 
-    /// Prints a decision that the person at the terminal, if any, did not make.
+    /// Prints a decision that no person at the terminal made: the question was not answered, or has a stored answer.
     fn print_decision(&self, decided: &RecordedApprovalDecision) {
         let reason = decided.reason.as_deref();
         match (decided.decision, decided.basis) {
@@ -182,7 +182,7 @@ impl RunProgress {
         }
     }
 
-    /// Updates the spinner, and prints what only verbose output or a warning shows.
+    /// Updates the spinner, and prints warnings and the details for verbose output.
     fn update_display(&self, event: &Event) {
         match event {
             Event::IterationStarted { .. } => {

@@ -129,7 +129,7 @@ impl RunFlags {
                 .options
                 .run_limits
                 .override_limits(serde_json::from_str(text).map_err(|error| {
-                    let message = format!("the trace has limits that this version does not know: {error}");
+                    let message = format!("the limits in the trace cannot be read: {error}");
                     Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 })?),
             None => self.options.run_limits.limits(&ProjectTrust::find()?.run_limits()),
@@ -205,7 +205,7 @@ impl RunFlags {
 }
 
 /// Returns an authentication code, which proves that this user recorded a trace with this grants file and these
-/// plugins.
+/// plugins. `None` if the user has no key.
 fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
     let plugins: Vec<_> = plugins.iter().map(|path| path.to_string_lossy()).collect();
     Some(UserKey::load()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
@@ -262,12 +262,12 @@ fn check_digests(
     Ok(())
 }
 
-/// Returns the value of an option in a trace, or `None` if it is missing or this version does not have it.
+/// Returns the value of an option in a trace, or `None` if the trace has no value or this version does not know the value.
 pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) -> Option<V> {
     V::from_str(recording.setting(name).first()?, false).ok()
 }
 
-/// Returns the value of an option as it is written on the command line.
+/// Returns the value of an option as it is written on the command line, if the option is set.
 fn value_name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
     Some(flag?.to_possible_value()?.get_name().to_owned())
 }

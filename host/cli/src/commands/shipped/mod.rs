@@ -15,8 +15,8 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The repository in which the command was compiled. Building executes code of the source, so no other directory is built, whatever
-/// files it has.
+/// The repository in which the command was compiled. Building executes code of the source, so the command builds no other
+/// clone of the repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file that shows that the repository still exists.
@@ -53,7 +53,8 @@ impl ShippedPlugins {
     /// Builds a component, if it is missing or older than its source, and copies the manifest of the package next to it.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] if the source does not compile, [`ErrorKind::Cancelled`] after an interrupt.
+    /// [`ErrorKind::Build`] if the source does not compile or the manifest cannot be copied, [`ErrorKind::Cancelled`] after an
+    /// interrupt.
     pub(crate) async fn build(
         &self,
         name: &str,
@@ -113,7 +114,7 @@ fn is_stale(component: &Path, source: &Path) -> bool {
     built_at.is_none() || built_at < newest_change(source)
 }
 
-/// Returns the latest modification time of the files below a directory.
+/// Returns the latest modification time of the files below a directory. `None` if there are no files that can be read.
 fn newest_change(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?.flatten();
     let changes = entries.filter_map(|entry| match entry.file_type().ok()? {

@@ -106,12 +106,12 @@ fn waterfall_page(rows: &[Row]) -> Page {
     page
 }
 
-/// Returns a bar at its position in the time of the trace.
-fn bar(start: u64, wall: u64, end: u64) -> String {
-    let column = |at: u64| u128::from(at) * u128::from(BAR_COLUMNS) / u128::from(end.max(1));
-    let column = |at: u64| u64::try_from(column(at)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
-    let from = column(start).min(BAR_COLUMNS - 1);
-    let to = column(start.saturating_add(wall)).max(from + 1);
+/// Returns a bar at its position in the time of the trace, which ends at `end_ms`.
+fn bar(start_ms: u64, wall_ms: u64, end_ms: u64) -> String {
+    let column = |at_ms: u64| u128::from(at_ms) * u128::from(BAR_COLUMNS) / u128::from(end_ms.max(1));
+    let column = |at_ms: u64| u64::try_from(column(at_ms)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
+    let from = column(start_ms).min(BAR_COLUMNS - 1);
+    let to = column(start_ms.saturating_add(wall_ms)).max(from + 1);
     (0..BAR_COLUMNS)
         .map(|at| if (from..to).contains(&at) { '█' } else { '·' })
         .collect()

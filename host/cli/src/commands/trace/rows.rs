@@ -28,7 +28,8 @@ pub(super) enum RowKind {
 pub(super) struct Row {
     pub(super) sequence: u64,
     pub(super) kind: RowKind,
-    /// The indentation: how deeply the event is nested in its turn, in calls and in agents.
+    /// The indentation, in levels. A nested call is one level deeper than its turn's other events, and all events of agents
+    /// are two levels deeper.
     pub(super) depth: usize,
     pub(super) name: String,
     /// The time since the first event, in milliseconds.

@@ -29,7 +29,7 @@ const MIGRATIONS: &[&str] = &[
 /// Opens a store, creates it if it does not exist, and replaces it if it is damaged.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
-        create_private_directory(directory).map_err(StoreError::Directory)?;
+        create_private_directory(directory).map_err(StoreError::File)?;
     }
     match connect(path) {
         Err(StoreError::Database(error)) if is_damage_error(&error) && !has_store_header(path) => {
@@ -37,7 +37,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         }
         Err(StoreError::Database(error)) if is_damage_error(&error) => {
             tracing::warn!(store = %path.display(), %error, "the store is damaged; it is renamed and created again");
-            rename_damaged(path).map_err(StoreError::Directory)?;
+            rename_damaged(path).map_err(StoreError::File)?;
             connect(path)
         }
         other => other,
@@ -46,7 +46,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a database file that only the owner can read. SQLite gives its log the same permissions.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
-    create_private_file(path).map_err(StoreError::Directory)?;
+    create_private_file(path).map_err(StoreError::File)?;
     let connection = configure_and_migrate(Connection::open(path)?)?;
     if let Err(error) = make_private(path) {
         tracing::warn!(store = %path.display(), %error, "other users may be able to read the store");

@@ -17,7 +17,7 @@ const TOKEN_BYTES_MAX: u64 = 4 << 10;
 
 /// The configuration of an HTTP server.
 #[derive(Debug)]
-pub(crate) struct ServerFile {
+pub(crate) struct HttpServerConfig {
     pub(crate) tokens: Vec<TokenEntry>,
     pub(crate) oauth: Option<OauthEntry>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct CallerRights {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ServerFileFormat {
+struct HttpServerConfigFormat {
     #[serde(default)]
     token: Vec<CallerFormat>,
     oauth: Option<OauthFormat>,
@@ -152,11 +152,11 @@ impl OauthFormat {
     }
 }
 
-impl ServerFile {
+impl HttpServerConfig {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| unreadable(path, "configuration", &error))?;
-        let format: ServerFileFormat = toml::from_str(&text).map_err(|error| {
+        let format: HttpServerConfigFormat = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
                 .span()

@@ -74,7 +74,7 @@ impl AnswerFileContent {
                 false
             });
             if removed_bytes == 0 {
-                return Err(io::Error::other("it is full of denials"));
+                return Err(io::Error::other("the file is full of denials, which are not removed"));
             }
         }
     }
@@ -88,7 +88,7 @@ impl ApprovalStore for AnswerFile {
     fn add(&self, answer: &RememberedAnswer) -> Result<(), Error> {
         if json_size(answer) > ANSWER_BYTES_MAX {
             let message = format!(
-                "an answer with more than {} is not remembered",
+                "an answer of more than {} is not remembered",
                 ByteCount(ANSWER_BYTES_MAX)
             );
             return Err(Error::new(ErrorKind::Io, Phase::Registry, message));

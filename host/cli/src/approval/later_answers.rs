@@ -1,4 +1,4 @@
-//! Questions that another process answers.
+//! An approver whose answers come later, from another process.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,6 +23,7 @@ pub(crate) struct LaterAnswers {
     /// The ids of the conversation's own calls of which a nested call got no answer in time. Their further nested calls
     /// are refused at once.
     calls_without_answer: Mutex<HashSet<String>>,
+    /// Receives each question that waits for an answer, for example to print it.
     announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
 }
 
@@ -48,7 +49,8 @@ impl fmt::Debug for LaterAnswers {
 }
 
 impl LaterAnswers {
-    /// Creates an approver that waits for an answer for at most `answer_timeout`. `announce` receives each question.
+    /// Creates an approver that waits for an answer for at most `answer_timeout`. `announce` receives each question that
+    /// waits; a call that is refused at once is not announced.
     pub(crate) fn new(
         answer_timeout: Duration,
         announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static,

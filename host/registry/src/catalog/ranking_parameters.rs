@@ -8,7 +8,7 @@ pub(super) const NAME: usize = 0;
 
 /// The ranking parameters of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FieldRule {
+pub(super) struct FieldParameters {
     /// The weight of a word in this field, relative to the description.
     pub(super) weight: f32,
     /// The length normalisation, from 0 to 1 (BM25's `b`).
@@ -29,11 +29,11 @@ pub(super) struct ShareMin {
 
 /// The ranking parameters. They were tuned on three public data sets of tools and questions; see the example `search_eval`.
 #[derive(Clone, Debug)]
-pub(super) struct Rules {
+pub(super) struct RankingParameters {
     /// The parameters of the fields: name, parameters, description, tags, category, use case, examples.
     ///
     /// A word in a name weighs most, because names are short. Parameters weigh least: queries rarely describe the input.
-    pub(super) fields: [FieldRule; FIELDS],
+    pub(super) fields: [FieldParameters; FIELDS],
     /// The saturation of repeated words (BM25's `k1`).
     pub(super) k1: f32,
     /// The maximum number of counted occurrences of a word in a field.
@@ -72,15 +72,15 @@ pub(super) struct Rules {
     pub(super) confidence_min: f32,
 }
 
-impl Rules {
+impl RankingParameters {
     /// Returns the parameters of all catalogs.
     pub(super) fn get() -> &'static Self {
-        &RULES
+        &PARAMETERS
     }
 }
 
-const fn rule(weight: f32, b: f32, words_usual: f32, words_max: usize) -> FieldRule {
-    FieldRule {
+const fn field(weight: f32, b: f32, words_usual: f32, words_max: usize) -> FieldParameters {
+    FieldParameters {
         weight,
         b,
         words_usual,
@@ -88,15 +88,15 @@ const fn rule(weight: f32, b: f32, words_usual: f32, words_max: usize) -> FieldR
     }
 }
 
-static RULES: Rules = Rules {
+static PARAMETERS: RankingParameters = RankingParameters {
     fields: [
-        rule(3.0, 0.3, 3.0, 24),
-        rule(0.6, 0.75, 20.0, 128),
-        rule(1.0, 0.5, 12.0, 192),
-        rule(1.2, 0.5, 4.0, 16),
-        rule(0.8, 0.3, 2.0, 8),
-        rule(1.0, 0.75, 10.0, 64),
-        rule(0.8, 0.75, 20.0, 96),
+        field(3.0, 0.3, 3.0, 24),
+        field(0.6, 0.75, 20.0, 128),
+        field(1.0, 0.5, 12.0, 192),
+        field(1.2, 0.5, 4.0, 16),
+        field(0.8, 0.3, 2.0, 8),
+        field(1.0, 0.75, 10.0, 64),
+        field(0.8, 0.75, 20.0, 96),
     ],
     k1: 1.2,
     repeats_max: 3,

@@ -16,7 +16,7 @@ pub enum HealthSignal {
     /// It was never checked, or too long ago.
     #[default]
     Unknown,
-    /// Its last call failed, not too long ago. It ranks below the tools that are not broken, unless the query names it.
+    /// Its last call failed, not too long ago. The tool ranks below the tools that are not broken, unless the query names it.
     Broken,
 }
 
@@ -38,7 +38,7 @@ pub struct RankingSignals {
     pub health: HealthSignal,
     /// The quality of its description and of its manifest, from 0 to 1.
     pub quality: f32,
-    /// The number of calls that returned a result.
+    /// The number of calls that returned a result, errors of the tool included.
     pub uses: u64,
     /// The popularity that the author declares, such as a number of downloads.
     pub popularity: u64,

@@ -11,9 +11,9 @@ use toolwit::ToolContext;
 use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// An approver that has answers to questions of an earlier process, from the command line or a chat, before the run asks
-/// them again. Another approver, if there is one, decides the other questions, and calls that have changed. Clones share
-/// the answers.
+/// An approver with answers to questions of an earlier process. The user gave the answers, on the command line or in a
+/// chat, before the run asks these questions again. The fallback approver, if there is one, decides the other questions,
+/// and calls that have changed. Clones share the answers.
 #[derive(Clone)]
 pub(crate) struct PreparedAnswers {
     /// By the id of the call.
@@ -63,7 +63,7 @@ impl PreparedAnswers {
     }
 
     /// Adds the answer to a question. The answer is used once, and only for exactly the call in the question.
-    pub(crate) fn answer(&self, question: RecordedApprovalRequest, approval: Approval) {
+    pub(crate) fn add_answer(&self, question: RecordedApprovalRequest, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(question.id.clone(), PreparedAnswer::Question(question.into(), approval));
     }
@@ -127,11 +127,11 @@ mod tests {
     async fn an_answer_is_for_exactly_the_call_that_was_asked_about_and_once() {
         let context = ToolContext::new();
         let answers = PreparedAnswers::new(None);
-        answers.answer((&request(5)).into(), Approval::Approved);
+        answers.add_answer((&request(5)).into(), Approval::Approved);
         assert_eq!(answers.approve(request(5), &context).await.approval, Approval::Approved);
         let again = answers.approve(request(5), &context).await.approval;
         assert!(matches!(again, Approval::Unanswered { .. }), "{again:?}");
-        answers.answer((&request(5)).into(), Approval::Approved);
+        answers.add_answer((&request(5)).into(), Approval::Approved);
         let changed = answers.approve(request(500), &context).await.approval;
         assert!(
             matches!(&changed, Approval::Unanswered { reason } if reason.contains("changed")),
@@ -139,7 +139,7 @@ mod tests {
         );
         let mut other_code = request(5);
         other_code.digest = "another".to_owned();
-        answers.answer((&request(5)).into(), Approval::Approved);
+        answers.add_answer((&request(5)).into(), Approval::Approved);
         let changed = answers.approve(other_code, &context).await.approval;
         assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
     }

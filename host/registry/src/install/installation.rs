@@ -47,7 +47,7 @@ pub struct AddedPackage {
     /// Whether it has dynamic tools that have not been discovered; see
     /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
     pub has_undiscovered_tools: bool,
-    /// The reason why the WIT file that was copied with it is not used. `None` if it is used, or if there is none.
+    /// The reason why the package's WIT file is not used. `None` if the file is used, or if the package has no WIT file.
     pub wit_problem: Option<String>,
     /// Whether it declares capabilities that need a grant.
     pub needs_grants: bool,
@@ -56,8 +56,8 @@ pub struct AddedPackage {
 /// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
 /// Every component is inspected first; if one is broken, nothing is written. The manifest, the WIT file and the permission
-/// files of other hosts next to a component file are copied with it. If one of them is too large to be read, or is a link out of
-/// its directory, the installation fails. A downloaded package is one file, whose digest is checked before it is parsed or
+/// files of other hosts next to a component file are copied with it. If one of them is too large to be read, or is a link out
+/// of its directory, the installation fails. A downloaded package is one file, whose digest is checked before it is parsed or
 /// written. Nothing is compiled and no guest code runs.
 #[derive(Clone)]
 pub struct Installation {
@@ -308,6 +308,7 @@ async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewP
 }
 
 /// Finds the existing package that a package would replace: the one whose name has the same form in tool names.
+/// `None` if there is no such package.
 fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
     packages.find(|other| has_same_identity(&other.name, &package.name))

@@ -4,7 +4,7 @@ use super::accumulator::Accumulator;
 use super::embedding::Embedding;
 use super::index::Catalog;
 use super::query::Query;
-use super::rules::Rules;
+use super::ranking_parameters::RankingParameters;
 use super::union::CatalogUnion;
 
 /// Adds the similarity in meaning between each tool and the query to the tool's score. Returns whether any tool is similar:
@@ -26,7 +26,7 @@ pub(super) fn add_similarities(
     let word_score_max = all.map(|accumulator| accumulator.word_score).fold(0.0, f32::max);
     // If no tool has a word of the query, any scale will do.
     let scale = if word_score_max > 0.0 { word_score_max } else { 1.0 };
-    let weight = catalogs.rules().similarity_weight * scale / similarity_max;
+    let weight = catalogs.parameters().similarity_weight * scale / similarity_max;
     for (accumulators, similarities) in accumulators.iter_mut().zip(&similarities) {
         for (accumulator, similarity) in accumulators.iter_mut().zip(similarities) {
             accumulator.similarity = similarity.max(0.0);
@@ -40,7 +40,10 @@ impl Catalog {
     /// Returns the similarity of each tool with a query, by slot. The list is empty if there is no embedding model, or if it
     /// knows no word of the query.
     fn similarities(&self, query: &Query) -> Vec<f32> {
-        let texts = [(query.intent.as_str(), 1.0), (&query.task, Rules::get().task_weight)];
+        let texts = [
+            (query.intent.as_str(), 1.0),
+            (&query.task, RankingParameters::get().task_weight),
+        ];
         let model = self.embedding_model();
         let query = model.and_then(|model| Embedding::of_weighted(&**model, texts));
         query.map_or_else(Vec::new, |query| self.embeddings().similarities(&query))
