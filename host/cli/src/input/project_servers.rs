@@ -71,10 +71,10 @@ fn describe(server: &ServerConfig) -> Vec<String> {
             for (variable, value) in &process.variables {
                 lines.push(format!("{name} has the variable {variable} = {value}"));
             }
-            lines.push(format!(
-                "{name} has the variables {} of the host",
-                process.inherited.join(", ")
-            ));
+            if !process.inherited.is_empty() {
+                let inherited = process.inherited.join(", ");
+                lines.push(format!("{name} has the variables {inherited} of the host"));
+            }
         }
         ServerEndpoint::Http(http) => {
             lines.push(format!("{name} is at {}", http.url));
