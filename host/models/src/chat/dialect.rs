@@ -13,8 +13,8 @@ use crate::schema::without_added_nulls;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
 
-/// The maximum number of tokens of a response of a server on this machine. Such a server may refuse a maximum above its
-/// context.
+/// The default maximum number of tokens of a response from a server on this machine. Such a server may refuse a maximum above
+/// its context window.
 const MAX_TOKENS_LOCAL: u32 = 2_048;
 
 /// The chat-completions API.
@@ -25,7 +25,7 @@ pub struct ChatCompletions {
     provider: ChatProvider,
 }
 
-/// The differences between providers of the API, by their hosts.
+/// A provider of the API, recognized by its host. Providers differ in the fields and ids that they accept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChatProvider {
     /// OpenAI itself, and Azure.
@@ -34,7 +34,7 @@ pub(super) enum ChatProvider {
     Mistral,
     /// DeepSeek. It can constrain an answer to JSON, but not to a schema.
     DeepSeek,
-    /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context.
+    /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context window.
     Local,
     /// Another provider or server.
     #[default]
@@ -74,6 +74,7 @@ impl ChatProvider {
         self == Self::OpenAi
     }
 
+    /// Returns the form of the call ids that the provider accepts.
     pub(super) fn call_ids(self) -> CallIdForm {
         match self {
             Self::Mistral => CallIdForm::NineCharacters,

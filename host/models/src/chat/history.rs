@@ -11,9 +11,10 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
 /// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
-/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has
-/// no field for the time of a message or for whether a result is an error: after deserialization these are the current time
-/// and `false`. Images, audio and reasoning in a history of another client are dropped.
+/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has no
+/// field for the time of a message or for whether a result is an error: after deserialization these are the current time and
+/// `false`. The provider blocks of messages are not serialized. Images, audio and reasoning in a history of another client are
+/// dropped.
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -93,6 +94,7 @@ struct WireFunction {
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
+        // No provider block has an empty issuer.
         let messages = messages
             .iter()
             .map(|message| WireMessage::new(message, "", CallIdForm::Any));
@@ -110,7 +112,7 @@ impl OpenAiHistory {
     /// Converts the history to messages.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a result without a tool name and without an earlier call.
+    /// [`ModelError::Configuration`] for a result that has no tool name and whose call is not in the history before it.
     pub fn into_messages(self) -> Result<Vec<Message>, ModelError> {
         let mut names: HashMap<String, String> = HashMap::new();
         let mut messages = Vec::with_capacity(self.0.len());
@@ -171,7 +173,7 @@ impl WireMessage {
             Role::Tool {
                 tool_call_id, content, ..
             } => Self::Tool {
-                tool_call_id: ids.of(tool_call_id).into_owned(),
+                tool_call_id: ids.apply_to(tool_call_id).into_owned(),
                 name: None,
                 content: content.clone(),
             },
@@ -188,7 +190,7 @@ fn issued_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<V
 impl WireCall {
     fn new(call: &ToolCall, ids: CallIdForm) -> Self {
         Self {
-            id: ids.of(&call.id).into_owned(),
+            id: ids.apply_to(&call.id).into_owned(),
             kind: CallKind::Function,
             function: WireFunction {
                 name: call.name.clone(),

@@ -1,4 +1,4 @@
-//! Converting a history to one without calls and results: only messages of the system, the user and the model.
+//! Converts a history to one without calls and results, which has only messages of the system, the user and the model.
 
 use super::call_text;
 use super::instructions::instructions;
@@ -13,8 +13,10 @@ pub(super) enum PromptFormat {
     Text,
 }
 
-/// Returns the messages of a request, with its tools in the system's instructions. Consecutive messages of one role are
-/// joined, because the templates of many models require that the user and the model take turns.
+/// Returns the messages of a request, with a description of its tools in the system prompt.
+///
+/// The templates of many models accept a system prompt only at the start, and require that the user and the model take turns.
+/// So a later message of the system becomes one of the user, and consecutive messages of one role are joined.
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {
