@@ -30,7 +30,7 @@ const CHOICES: [&str; 6] = [
 /// The start of an error of the crate `cc` in the output of a build script.
 const ERROR_OF_CC: &str = "error occurred in cc-rs";
 
-/// The script that starts Zig as a C compiler.
+/// The script that starts Zig as a C compiler. In it and the next one, `ZIG` stands for the path of the program.
 const CC: &str = include_str!("c_code/cc.sh");
 /// The script that starts Zig as an archiver.
 const AR: &str = include_str!("c_code/ar.sh");

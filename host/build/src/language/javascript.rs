@@ -78,8 +78,10 @@ fn reject_consumed_resources(build: &LanguageBuild<'_>, language: Language) -> R
     }
 }
 
-/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs; with it, promises are
-/// never resolved.
+/// Converts a script to a component. `root` is the directory of its modules.
+///
+/// The argument `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. With this argument, promises
+/// are never resolved, so a world with async functions is built without it.
 ///
 /// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
 async fn componentize(
