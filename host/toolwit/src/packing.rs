@@ -1,4 +1,4 @@
-//! Embedding the manifest and the docs of a package in its component.
+//! Embeds the manifest and the WIT of a package in its component.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
 use toolwit_sandbox::read_component;
 
-/// Embeds the manifest and the WIT that are next to a component file in the component, so that the package is one file.
+/// The settings for packing a component: its manifest and its WIT, which are usually files next to it, are embedded in it, so
+/// that the package is one file.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
@@ -32,7 +33,7 @@ pub struct Packing {
 pub struct PackedComponent {
     /// The written file.
     pub component: PathBuf,
-    /// Its size in bytes.
+    /// The size of the file, in bytes.
     pub size_bytes: u64,
 }
 
@@ -129,7 +130,7 @@ impl Packing {
         })?;
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
-        let read_interface = |name: &str| {
+        let read_ui = |name: &str| {
             let file = manifest.with_file_name(name);
             if !file.exists() {
                 return Ok(None);
@@ -139,7 +140,7 @@ impl Packing {
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
             })
         };
-        pack(component, &name, &text, &origin, &read_interface).map_err(|error| error.with_plugin(&*name))
+        pack(component, &name, &text, &origin, &read_ui).map_err(|error| error.with_plugin(&*name))
     }
 }
 

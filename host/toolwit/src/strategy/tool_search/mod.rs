@@ -1,10 +1,10 @@
 //! A strategy that searches for tools: before each turn for the user's message, and when the model calls `search_tools`.
 //!
 //! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the conversation
-//! has already, as one index. Hits that belong to a plugin are compiled before they are added.
+//! has already, as one index. The plugins of hits are compiled before their tools are added.
 
+mod concurrent_loads;
 mod earlier_searches;
-mod loaded;
 mod search_tools;
 mod tool_index;
 
@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use futures::future::join_all;
 
+use self::concurrent_loads::load_all;
 use self::earlier_searches::EarlierSearches;
-use self::loaded::load_all;
 use self::search_tools::SearchTools;
 pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
@@ -52,7 +52,7 @@ struct SharedSearch {
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
     own_index: Mutex<Arc<ToolIndex>>,
-    /// The ids of the tools that were removed from the conversation.
+    /// The ids of the tools that the conversation excludes.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
     /// The ids of tools of an earlier process that no source has returned yet.
@@ -60,7 +60,7 @@ struct SharedSearch {
     definition: ToolDefinition,
 }
 
-/// A tool that a search found and that can be called.
+/// A tool that a search found.
 #[derive(Clone)]
 struct FoundTool {
     hit: Hit,
@@ -70,13 +70,14 @@ struct FoundTool {
 }
 
 impl ToolSearch {
-    /// Searches all tools of a registry. Resources that they return live in `scope`.
+    /// Creates a search of all tools of a registry. Resources that the tools return live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Searches the tools whose ids `may_use` accepts. The conversation never has the others.
+    /// Creates a search of the tools whose ids `may_use` accepts. The conversation never has any other tool of the registry or
+    /// of a source.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -154,8 +155,8 @@ impl SharedSearch {
         let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
         let indexes: Vec<_> = indexes.iter().chain([&own]).collect();
         let describe = |id: &str| {
-            let native = indexes.iter().find_map(|index| index.description(id));
-            native.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
+            let indexed = indexes.iter().find_map(|index| index.description(id));
+            indexed.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
         };
         let to_found_tool = |hit: Hit| FoundTool {
             description: describe(&hit.id).cloned().unwrap_or_default(),
@@ -187,8 +188,8 @@ impl SharedSearch {
         load_all(loads).await
     }
 
-    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
-    /// excludes from the results the tools that were removed by hand.
+    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and leaves
+    /// the tools that the conversation excludes out of the results.
     fn follow(&self, tools: &ToolSet) {
         let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
         let mut current = lock(&self.excluded);
