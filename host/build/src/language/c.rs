@@ -64,7 +64,7 @@ impl CDialect {
     ) -> Result<PathBuf, BuildError> {
         let compiler = self.compiler(build.dir)?;
         bindings::update(self.language, build.dir, build.wit, build.world)?;
-        let output = build.output();
+        let output = build.output_path();
         let mut arguments: Vec<OsString> = [
             "--target=wasm32-wasi",
             "-Os",

@@ -60,7 +60,7 @@ pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
     let compiler = compiler(build.dir)?;
     bindings::update(Language::Go, build.dir, build.wit, build.world)?;
-    let output = build.output();
+    let output = build.output_path();
     // The module next to the bindings allocates with functions of Go's own runtime, which are linked by name.
     let arguments = [
         "build",

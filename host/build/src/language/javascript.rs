@@ -91,7 +91,7 @@ async fn componentize(
     root: &Path,
     progress: &dyn Progress,
 ) -> Result<PathBuf, BuildError> {
-    let output = build.output();
+    let output = build.output_path();
     let mut arguments = vec!["--wit".into(), build.wit_path.into()];
     arguments.extend(["--world".into(), build.world_name()?.into()]);
     arguments.extend(["--js".into(), script.into(), "--module-root".into(), root.into()]);

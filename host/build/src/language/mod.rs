@@ -209,7 +209,7 @@ impl LanguageBuild<'_> {
     }
 
     /// Returns the path of the component or core module to write.
-    fn output(&self) -> PathBuf {
+    fn output_path(&self) -> PathBuf {
         let name = self.dir.file_name().unwrap_or_default();
         self.out_dir.join(name).with_added_extension("wasm")
     }

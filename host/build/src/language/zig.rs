@@ -41,7 +41,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
                 .await?;
         }
     }
-    let output = build.output();
+    let output = build.output_path();
     let mut emit = OsString::from("-femit-bin=");
     emit.push(&output);
     let mut arguments: Vec<OsString> = vec![Language::Zig.entry_file().into()];

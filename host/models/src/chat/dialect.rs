@@ -75,7 +75,7 @@ impl ChatProvider {
     }
 
     /// Returns the form of the call ids that the provider accepts.
-    pub(super) fn call_ids(self) -> CallIdForm {
+    pub(super) fn call_id_form(self) -> CallIdForm {
         match self {
             Self::Mistral => CallIdForm::NineCharacters,
             _ => CallIdForm::Any,
@@ -127,7 +127,7 @@ impl Dialect for ChatCompletions {
 
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
         let field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
-        let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_ids());
+        let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_id_form());
         let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
         let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();

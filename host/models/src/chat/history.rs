@@ -104,8 +104,10 @@ impl From<&[Message]> for OpenAiHistory {
 
 impl OpenAiHistory {
     /// Converts messages for a provider, with the reasoning from those provider blocks that `issuer` issued.
-    pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
-        let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
+    pub(super) fn for_provider(messages: &[Message], issuer: &str, id_form: CallIdForm) -> Self {
+        let messages = messages
+            .iter()
+            .map(|message| WireMessage::new(message, issuer, id_form));
         Self(messages.collect())
     }
 
@@ -151,7 +153,7 @@ impl OpenAiHistory {
 }
 
 impl WireMessage {
-    fn new(message: &Message, issuer: &str, ids: CallIdForm) -> Self {
+    fn new(message: &Message, issuer: &str, id_form: CallIdForm) -> Self {
         match &message.role {
             Role::System { content } => Self::System {
                 content: content.clone(),
@@ -165,7 +167,7 @@ impl WireMessage {
                 blocks,
             } => Self::Assistant {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
-                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, ids)).collect(),
+                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, id_form)).collect(),
                 // Some models refuse the reasoning of a message without calls.
                 reasoning_content: issued_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
                 reasoning_details: issued_field(blocks, issuer, "reasoning_details"),
@@ -173,7 +175,7 @@ impl WireMessage {
             Role::Tool {
                 tool_call_id, content, ..
             } => Self::Tool {
-                tool_call_id: ids.apply_to(tool_call_id).into_owned(),
+                tool_call_id: id_form.apply_to(tool_call_id).into_owned(),
                 name: None,
                 content: content.clone(),
             },
@@ -188,9 +190,9 @@ fn issued_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<V
 }
 
 impl WireCall {
-    fn new(call: &ToolCall, ids: CallIdForm) -> Self {
+    fn new(call: &ToolCall, id_form: CallIdForm) -> Self {
         Self {
-            id: ids.apply_to(&call.id).into_owned(),
+            id: id_form.apply_to(&call.id).into_owned(),
             kind: CallKind::Function,
             function: WireFunction {
                 name: call.name.clone(),
