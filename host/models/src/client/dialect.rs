@@ -51,7 +51,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Whether the API can defer tools until the model searches for them. Not every model of the provider supports it.
     const DEFERS_TOOLS: bool = false;
 
-    /// Reads responses of this API.
+    /// The reader of responses of this API.
     type Reader: ResponseReader;
 
     /// Sets the default of each setting that was not set, if the default depends on the host or the model.
@@ -81,7 +81,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     }
 }
 
-/// The default maximum number of tokens of a response without reasoning. It is below the limit of all current models.
+/// The default maximum number of tokens of a response without reasoning. Current models accept it.
 const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
 /// The default maximum number of tokens of a response with its reasoning.

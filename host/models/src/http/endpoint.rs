@@ -87,7 +87,7 @@ impl Endpoint {
         }
         if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
             address.check_key(authentication.plain_http)?;
-            authentication.header.with_key(&key)?;
+            authentication.header.name_and_value(&key)?;
         }
         let encryption = if address.is_encrypted() {
             Encryption::Required
@@ -139,7 +139,7 @@ impl Endpoint {
             let header = self.authentication.header;
             let key_check = self.address.check_key(self.authentication.plain_http);
             let (name, value) = key_check
-                .and_then(|()| header.with_key(key))
+                .and_then(|()| header.name_and_value(key))
                 .map_err(AttemptFailure::Permanent)?;
             request = request.header(name, value);
         }

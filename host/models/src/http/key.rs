@@ -45,7 +45,7 @@ impl KeyHeader {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] if the name or the key is not valid in a header.
-    pub(super) fn with_key(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
+    pub(super) fn name_and_value(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
         let key = Some(key.expose()).filter(|key| !key.is_empty());
         let (name, text) = match self {
             Self::Bearer => (AUTHORIZATION, key.map(|key| format!("Bearer {key}"))),

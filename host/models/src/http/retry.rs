@@ -49,7 +49,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the attempts of one request, which begin with the first.
+    /// Returns a counter of the attempts of one request, which begins with the first one.
     pub(crate) fn attempts(self) -> Attempts {
         Attempts {
             waits: self.waits(),
@@ -70,7 +70,7 @@ impl RetryPolicy {
     }
 }
 
-/// The attempts of one request.
+/// A counter of the attempts of one request, with the waits between them.
 pub(crate) struct Attempts {
     waits: Waits,
     /// The number of attempts, including the current one.

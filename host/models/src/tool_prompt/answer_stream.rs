@@ -1,4 +1,4 @@
-//! Streaming the text of an answer in JSON while the JSON arrives.
+//! Extracts the text of an answer from JSON while the JSON arrives.
 
 use super::json_reply::ANSWER;
 

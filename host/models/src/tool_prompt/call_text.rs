@@ -212,7 +212,7 @@ fn object_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     }
 }
 
-/// Reads calls without marks. Returns `None` unless they are the complete response and one of them has arguments.
+/// Reads calls without marks. Returns `None` unless they are the complete response, and it has a key for arguments.
 fn unmarked_calls(text: &str) -> Option<Vec<ParsedCall>> {
     let text = text.trim();
     let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));
