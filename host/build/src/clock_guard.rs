@@ -48,8 +48,9 @@ pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
 /// The items of a module that are changed, by their indices. Functions and global variables keep their indices; the added ones
 /// follow them.
 struct ClockGuard {
-    /// The imported function that reads a clock.
+    /// The index of the imported function that reads a clock.
     clock: u32,
+    /// The index of the type of this function.
     clock_type: u32,
     exports: Vec<GuardedExport>,
     /// The number of functions of the module, imported ones included.

@@ -27,7 +27,7 @@ const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
 /// The maximum length of a line. A longer one is forwarded in parts.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// The time that the programs that a program started have to finish their output, after it has exited.
+/// The maximum time for which the descendants of a program may keep its output open after it has exited.
 const DESCENDANT_OUTPUT_LIMIT: Duration = Duration::from_secs(2);
 
 /// The destination of a program's standard output.

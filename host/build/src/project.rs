@@ -35,7 +35,7 @@ pub struct NewProject {
     language: Language,
 }
 
-/// An error of creating a project.
+/// The reason why a project cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProjectError {

@@ -25,7 +25,7 @@ pub enum Source {
     Command(BuildCommand),
     /// A project in a language other than Rust, which is recognized by its entry file.
     Language(Language),
-    /// A component that another tool has built. Only its WIT is embedded.
+    /// A component that another tool has built. Only the WIT next to it is embedded.
     Component(PathBuf),
     /// A core module next to the WIT that it implements. It is converted to a component.
     CoreModule(PathBuf),

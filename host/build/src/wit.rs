@@ -1,4 +1,4 @@
-//! Reading a project's WIT, and embedding it in the component.
+//! Reads a project's WIT, and embeds it in the component.
 
 use std::{
     fmt,

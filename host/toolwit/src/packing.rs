@@ -9,8 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
 use toolwit_sandbox::read_component;
 
-/// The settings for packing a component: its manifest and its WIT, which are usually files next to it, are embedded in it, so
-/// that the package is one file.
+/// A packing of a component: embeds its manifest and its WIT in it, so that the package is one file. By default, these are the
+/// files next to the component.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {

@@ -25,6 +25,9 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Creates the directory, and waits until the lock is free. Dropping the future cancels the wait.
+    ///
+    /// # Errors
+    /// [`BuildError::TimedOut`] after an hour, and [`BuildError::File`] if the directory or the lock cannot be used.
     pub(crate) async fn acquire(directory: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let path = directory.join("lock");
         let file = {
