@@ -55,8 +55,8 @@ struct SharedSearch {
     /// The ids of the tools that the conversation excludes.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
-    /// The ids of tools of an earlier process that no source has returned yet.
-    lost: Mutex<BTreeSet<ToolId>>,
+    /// The ids of tools that a resumed conversation had in an earlier process, and that no source has returned yet.
+    unrestored: Mutex<BTreeSet<ToolId>>,
     definition: ToolDefinition,
 }
 
@@ -66,7 +66,7 @@ struct FoundTool {
     hit: Hit,
     description: String,
     /// The description of the inner tool or method that was found, if the tool leads to it.
-    leads_to: Option<String>,
+    inner_description: Option<String>,
 }
 
 impl ToolSearch {
@@ -90,7 +90,7 @@ impl ToolSearch {
             own_index: Mutex::default(),
             excluded: Mutex::default(),
             earlier_searches: Mutex::default(),
-            lost: Mutex::default(),
+            unrestored: Mutex::default(),
             definition: search_tools::definition(),
         };
         Self {
@@ -160,7 +160,7 @@ impl SharedSearch {
         };
         let to_found_tool = |hit: Hit| FoundTool {
             description: describe(&hit.id).cloned().unwrap_or_default(),
-            leads_to: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
+            inner_description: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
             hit,
         };
         hits.into_iter().map(to_found_tool).collect()
@@ -233,12 +233,12 @@ impl SharedSearch {
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
-            if tools.by_id(&id).is_some() && !lock(&self.lost).contains(&id) {
+            if tools.by_id(&id).is_some() && !lock(&self.unrestored).contains(&id) {
                 injection.listed.push(id);
             } else {
                 let tool = self.tool(id.as_str()).filter(|tool| !tools.is_excluded(tool));
                 if tool.is_some() {
-                    lock(&self.lost).remove(&id);
+                    lock(&self.unrestored).remove(&id);
                 }
                 injection.add.extend(tool);
             }
@@ -249,8 +249,8 @@ impl SharedSearch {
     /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a source
     /// has.
     async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
-        let lost: Vec<_> = lock(&self.lost).iter().map(ToString::to_string).collect();
-        if lost.is_empty() {
+        let unrestored: Vec<_> = lock(&self.unrestored).iter().map(ToString::to_string).collect();
+        if unrestored.is_empty() {
             return Injection::none();
         }
         let sources = lock(&self.sources).clone();
@@ -262,7 +262,7 @@ impl SharedSearch {
         .await;
         // A tool that the conversation no longer has stays removed.
         let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
-        self.injection(lost.iter().filter(is_present).map(String::as_str), turn.tools())
+        self.injection(unrestored.iter().filter(is_present).map(String::as_str), turn.tools())
     }
 }
 
@@ -301,7 +301,7 @@ impl InjectionStrategy for ToolSearch {
         let restored = self.shared.tool(tool.as_str());
         if restored.is_none() {
             // A source may have the tool. The sources are contacted when the next turn begins.
-            lock(&self.shared.lost).insert(tool.clone());
+            lock(&self.shared.unrestored).insert(tool.clone());
         }
         restored
     }
