@@ -55,7 +55,7 @@ impl Guests {
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         plugin
-            .prepare()
+            .compile()
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}: {:?}", std::error::Error::source(&error)));
         plugin

@@ -160,7 +160,7 @@ fn store_hint(error: &StoreError) -> &'static str {
 
 /// Returns the commands that give a plugin a value that it requires.
 pub(crate) fn missing_value_hint(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
-    let mut hint = format!("`{}`", value_command(plugin, declared.value_key(), value));
+    let mut hint = format!("`{}`", value_command(plugin, declared.value_grant_key(), value));
     if declared.has(Capability::Http) {
         let store = SuggestedCommand::new("secret set").operand(value);
         let send = SuggestedCommand::new("grant").operand(plugin).option("secret", value);

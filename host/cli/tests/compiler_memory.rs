@@ -38,13 +38,13 @@ fn memory_of_the_host_does_not_grow_with_that_of_its_compiler() {
         let small = Plugin::from_bytes(&runtime, "small", bombs::functions(1))
             .await
             .unwrap();
-        small.prepare().await.unwrap();
+        small.compile().await.unwrap();
         let bomb = Plugin::from_bytes(&runtime, "bomb", bombs::locals_and_loops(450, 500))
             .await
             .unwrap();
         fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = status_kib("VmRSS");
-        let error = bomb.prepare().await.unwrap_err();
+        let error = bomb.compile().await.unwrap_err();
         assert!(error.message.contains("of memory"), "{error}");
         let grown = status_kib("VmHWM").saturating_sub(before);
         assert!(grown < GROWTH_KIB_MAX, "{grown} KiB");

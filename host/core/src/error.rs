@@ -88,7 +88,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns whether a limit of the call or of the process caused the error. A limit of the loop is not one of them.
+    /// Returns whether a limit of a call, a file or the process caused the error. A limit of the loop is not one of them.
     #[must_use]
     pub fn is_limit(self) -> bool {
         use ErrorKind::*;
@@ -155,7 +155,7 @@ pub struct ExceededLimit {
     pub limit: &'static str,
     /// The limit. Times are in milliseconds.
     pub max: u64,
-    /// The amount that was used or requested.
+    /// The amount that was used or requested, or `max` if it was not counted beyond the limit.
     pub used: u64,
 }
 

@@ -11,10 +11,10 @@
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
-//! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, work after the answer |
-//! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
+//! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, deferred work |
+//! | `set` | [`ToolSet`], [`SharedToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
-//! | `interceptor` | [`Interceptor`]s, which decide about every call of other tools |
+//! | `interceptor` | [`Interceptor`]s, which decide about every call of a tool |
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
@@ -51,9 +51,9 @@ pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,
 };
 pub use context::{
-    AfterAnswer, BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing,
-    CHANNEL, CHAT_ID, LOOP_ID, LateResult, LeftWork, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink,
-    ToolCaller, ToolContext,
+    BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
+    CHAT_ID, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
+    OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{
@@ -73,7 +73,7 @@ pub use result::{
     ToolStatus,
 };
 pub use set::{
-    AddOutcome, Guards, Message, NamedTool, ProviderBlock, Role, SelectorMap, ToolCall, ToolLookup, ToolRegistry,
+    AddOutcome, Guards, Message, NamedTool, ProviderBlock, Role, SelectorMap, SharedToolSet, ToolCall, ToolLookup,
     ToolSelector, ToolSet, tool_identities,
 };
 

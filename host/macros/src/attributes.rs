@@ -7,7 +7,7 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result};
 
-/// The options of a function or method.
+/// The options of a function or method. `blocking` and `skip` hold their position in the source, for error messages.
 #[derive(Default)]
 pub(crate) struct ToolOptions {
     pub(crate) name: Option<LitStr>,
@@ -151,7 +151,8 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
     ToolOptions::parse(options).map(Some)
 }
 
-/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line.
+/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line. Returns `None`
+/// without a doc comment.
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

@@ -14,8 +14,8 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         .unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Generates `Serialize`: serde serialises the fields, through a local struct that has the same fields and is the `remote`
-/// definition of the type, and the library adds the properties of an entity.
+/// Generates `Serialize`. The library adds the properties of an entity to the JSON of the fields. Serde creates that JSON, with
+/// a local struct that has the same fields and is the `remote` definition of the type.
 fn expand(item: &DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "an entity cannot be generic: the model needs one schema for its methods";

@@ -1,4 +1,4 @@
-//! The items that the attribute accepts, and the code that it generates for them.
+//! The expansion of the attribute `#[tool]` on functions and `impl` blocks.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

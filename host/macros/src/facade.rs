@@ -178,7 +178,7 @@ fn generate_outline(
     }})
 }
 
-/// Returns the name of the type that an `impl` block is for.
+/// Returns the name of the type that an `impl` block is for, or `None` if the type has no path, such as a tuple.
 fn type_name(kind: &Type) -> Option<String> {
     match kind {
         Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),

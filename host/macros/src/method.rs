@@ -10,7 +10,7 @@ use crate::attributes::{EFFECTS, ToolOptions, doc_of};
 use crate::parameter::{Argument, Parameter};
 use crate::unsupported;
 
-/// The owner of a function: a type, or none for a free function.
+/// Whether a function belongs to a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A free function.
@@ -147,7 +147,7 @@ impl Method {
         }}
     }
 
-    /// Generates the declaration of the effect class.
+    /// Generates the declaration of the effect class, if the option `effect` sets one.
     fn effect(&self) -> Option<TokenStream> {
         let effect = self.options.effect.as_ref()?.value();
         let (_, variant) = EFFECTS.iter().find(|(name, _)| *name == effect)?;

@@ -68,7 +68,7 @@ impl Argument {
         quote!(#doc #default #name: #kind)
     }
 
-    /// Generates the function that returns the default.
+    /// Generates the function that returns the default, if the parameter has one.
     pub(crate) fn default(&self) -> Option<TokenStream> {
         let (name, kind, value) = (self.default_function(), &self.kind, self.default.as_ref()?);
         let value = match value {

@@ -72,21 +72,21 @@ impl<'ast> Visit<'ast> for Search {
                 visit::visit_type(self, kind);
                 self.set_fault("the schema needs one concrete type");
             }
-            Type::Reference(reference) => self.reference(reference),
-            Type::Path(path) => self.path(path),
+            Type::Reference(reference) => self.check_reference(reference),
+            Type::Path(path) => self.check_path(path),
             _ => visit::visit_type(self, kind),
         }
     }
 
     fn visit_trait_bound(&mut self, bound: &'ast syn::TraitBound) {
         if let Some(last) = bound.path.segments.last() {
-            self.name(&last.ident);
+            self.check_name(&last.ident);
         }
     }
 }
 
 impl Search {
-    fn reference(&mut self, reference: &TypeReference) {
+    fn check_reference(&mut self, reference: &TypeReference) {
         if reference
             .lifetime
             .as_ref()
@@ -105,17 +105,17 @@ impl Search {
         }
     }
 
-    fn path(&mut self, path: &TypePath) {
+    fn check_path(&mut self, path: &TypePath) {
         let Some(last) = path.path.segments.last() else { return };
         if path.path.is_ident("Self") || path.qself.is_some() || path.path.segments[0].ident == "Self" {
             self.set_fault("`Self` cannot be named in a schema; write the type's name");
             return;
         }
-        self.name(&last.ident);
+        self.check_name(&last.ident);
         visit::visit_type_path(self, path);
     }
 
-    fn name(&mut self, name: &Ident) {
+    fn check_name(&mut self, name: &Ident) {
         let name = name.to_string();
         if FUTURES.contains(&name.as_str()) {
             self.set_fault(

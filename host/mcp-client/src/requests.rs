@@ -28,7 +28,7 @@ pub enum ServerAnswer {
 
 /// Answers the requests of servers. By default, all are refused: a server learns only what a call sends it.
 ///
-/// The handshake declares which requests are answered, so that a server does not send others.
+/// The client declares to each server which requests are answered, so that the server does not send others.
 #[async_trait]
 pub trait ServerRequests: Send + Sync {
     /// Returns whether questions to the user are answered.

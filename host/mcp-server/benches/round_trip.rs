@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! toolwit build tests/guests/rust/showcase --out plugins
-//! cargo bench --bench round_trip -- plugins
+//! cargo bench --workspace --bench round_trip -- plugins
 //! ```
 
 #![allow(

@@ -22,6 +22,7 @@ pub(crate) struct Metrics {
     duration_buckets: [AtomicU64; BUCKETS_MS.len() + 1],
     /// The sum of all durations.
     duration_ms: AtomicU64,
+    /// The open connections over HTTP.
     pub(crate) connections: AtomicU64,
 }
 
@@ -39,8 +40,8 @@ impl Metrics {
         *rejected.entry(reason).or_default() += 1;
     }
 
-    /// Counts a call. `principal` is the group of the caller.
-    pub(crate) fn count_call(&self, principal: &str, outcome: &'static str, duration: Duration) {
+    /// Counts a call of a group of principals.
+    pub(crate) fn count_call(&self, group: &str, outcome: &'static str, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_MS
             .iter()
@@ -49,7 +50,7 @@ impl Metrics {
         self.duration_buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.duration_ms.fetch_add(ms, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls.entry((principal.to_owned(), outcome)).or_default() += 1;
+        *calls.entry((group.to_owned(), outcome)).or_default() += 1;
     }
 
     /// Returns all counters as text. `sessions` is the number of live sessions.

@@ -13,8 +13,8 @@ const REQUEST_BYTES: usize = 16 << 10;
 /// Memory is counted in units of this size, because a semaphore has 32-bit permits.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// Limits the requests of a client that are not answered yet. Without a limit, a client that does not wait for its answers
-/// would fill the memory of the host, and keep others out.
+/// The limits on the number and the memory of the requests that are not answered yet, for the clients that share them.
+/// Without a limit, a client that does not wait for its answers would fill the memory of the host, and keep others out.
 pub(crate) struct PendingRequests {
     number: Arc<Semaphore>,
     memory: Arc<Semaphore>,

@@ -10,8 +10,8 @@ use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 use crate::approval::ClientApprover;
 use crate::tasks::TaskSupport;
 
-/// A caller of the server, with the tools that it may use. All requests of the standard input have one principal; over
-/// HTTP, each bearer token has one, and so does each subject of a token rule.
+/// A caller of the server, with the tools that it may use. All requests over standard input have one principal, and so have all
+/// requests over HTTP without a token. Each bearer token has one, and so does each subject of a token rule.
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
@@ -100,7 +100,7 @@ impl Principal {
         &self.host
     }
 
-    /// Returns whether the principal may use a tool.
+    /// Returns whether the principal may use the tool with this id.
     #[must_use]
     pub fn may_use(&self, tool: &str) -> bool {
         (self.may_use)(tool)
@@ -112,7 +112,7 @@ impl Principal {
         &self.context
     }
 
-    /// Returns which calls of a tool become tasks.
+    /// Returns which calls of the tool with this id become tasks.
     pub(crate) fn task_support(&self, tool: &str) -> TaskSupport {
         (self.task_support)(tool)
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::manifest::interfaces::Interfaces;
+use crate::manifest::ui_pages::UiPages;
 use crate::manifest::{Manifest, Tier};
 use crate::requested::RequestedPermissions;
 use toolwit_core::text::snake_case;
@@ -60,15 +60,15 @@ impl Package {
         }
     }
 
-    /// Reads a user interface of its tools, an HTML document, by file name. `None` if the component has no such document, or if
+    /// Reads a UI page of its tools, an HTML document, by file name. `None` if the component has no such document, or if
     /// the package is broken. Blocks.
     ///
     /// # Errors
-    /// If the component cannot be read or has changed since it was inspected, or if its user interfaces are invalid.
-    pub fn read_interface(&self, name: &str) -> Result<Option<String>, Error> {
+    /// If the component cannot be read or has changed since it was inspected, or if its UI pages are invalid.
+    pub fn read_ui_page(&self, name: &str) -> Result<Option<String>, Error> {
         let Some(plugin) = self.plugin() else { return Ok(None) };
-        let interfaces = Interfaces::embedded(&plugin.read_component()?)?;
-        Ok(interfaces.into_document(name))
+        let ui_pages = UiPages::embedded(&plugin.read_component()?)?;
+        Ok(ui_pages.into_document(name))
     }
 
     /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None`

@@ -1,5 +1,5 @@
-//! The entry points of the fuzzers to private code: the mappings between WIT and JSON and between CBOR and JSON, and the
-//! directories of grants. Not part of the public API.
+//! Entry points for the fuzzers of private code: the mappings between WIT and JSON and between CBOR and JSON, and the opening
+//! of granted directories. Not part of the public API.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use toolwit_core::text::parse_json;
 /// The maximum depth of a type that is generated from a fuzzer's bytes.
 const DEPTH_MAX: u32 = 6;
 
-/// Generates a type from the first bytes and parses JSON from the rest. A value that decodes must encode, and the result must
-/// decode and encode to itself.
+/// Generates a type from the first bytes and parses JSON from the rest. If the JSON decodes to a value of the type, and the
+/// value encodes to JSON, that JSON must decode and encode to itself.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.
@@ -43,7 +43,7 @@ pub fn values(data: &[u8]) {
     }
 }
 
-/// Decodes JSON and encodes the value again. Returns `None` if the JSON is refused.
+/// Decodes JSON and encodes the value again. Returns `None` if the JSON cannot be decoded, or the value cannot be encoded.
 fn round_trip(field: &Field, value: Value) -> Option<Value> {
     let arguments = Map::from_iter([("value".to_owned(), value)]);
     let params = std::slice::from_ref(field);
@@ -51,13 +51,13 @@ fn round_trip(field: &Field, value: Value) -> Option<Value> {
     encode(&field.ty, decoded.into_iter().next()?, &mut std::iter::empty()).ok()
 }
 
-/// Generates a type from bytes. A type that is nested too deeply is a scalar.
+/// Generates a type from bytes. At the maximum depth, the type is one without inner types.
 fn generate_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
     let byte = data.next().unwrap_or_default();
     let item_count = usize::from(byte >> 5) + 1;
-    let must_be_scalar = depth >= DEPTH_MAX;
+    let must_be_leaf = depth >= DEPTH_MAX;
     let mut inner = || Box::new(generate_type(data, depth + 1));
-    match byte % if must_be_scalar { 14 } else { 22 } {
+    match byte % if must_be_leaf { 14 } else { 22 } {
         0 => WitType::Bool,
         1 => WitType::S8,
         2 => WitType::U8,
@@ -116,9 +116,11 @@ const RULES_MAX: usize = 4;
 /// Opens the directories of rules, and decides on accesses to a path.
 ///
 /// Each line of the input except the last is a rule: a path below `root`, a path of the guest, and `rw` for a writable
-/// directory. The last line is a path of the guest. `links` lists the links below `root`, each with its target, as paths
-/// below `root`. No link inside a writable directory may be followed, and an access may be allowed only by a rule whose
-/// directory was opened.
+/// directory. Invalid rules are skipped. The last line is the path of the guest that is accessed. `links` lists the links below
+/// `root`, each with its target, as paths below `root`.
+///
+/// A rule must open the directory to which its path resolves. No link inside a writable directory may be followed, and an
+/// access may be allowed only by a rule whose directory was opened.
 ///
 /// # Panics
 /// If one of these conditions is violated, which means that the fuzzer has found a bug.
@@ -164,7 +166,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
 /// A rule, and the real path of its directory or the reason why it cannot be opened.
 type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
 
-/// Decides on reading and writing a path of the guest, which only a rule with an open directory may allow.
+/// Decides on reading and writing a path of the guest. Panics if an access is allowed without an opened rule that covers it.
 fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
     let mut rights = EffectiveRights {
         declared: DeclaredCapabilities::from_imports(["wasi:filesystem/preopens@0.2.6"]),
@@ -177,12 +179,12 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         rights.rules.files.push(DirectoryRule::clone(rule));
         let guest = rule.guest.clone();
         match path {
-            Ok(path) => drop(rights.opened.insert(guest, path.clone())),
+            Ok(path) => drop(rights.real_paths.insert(guest, path.clone())),
             Err(error) => {
                 let reason = error.to_string();
                 let position = None;
                 rights
-                    .unenforceable
+                    .unenforceable_directories
                     .insert(guest, UnenforceableRule { position, reason });
             }
         }
@@ -191,7 +193,7 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         let allowed = rights.require(&AccessRequest::File(path, mode)).is_ok();
         let allows = |rule: &DirectoryRule| {
             let guest = Path::new(path);
-            let is_open = rights.opened.contains_key(&rule.guest);
+            let is_open = rights.real_paths.contains_key(&rule.guest);
             let has_parent_part = guest.components().any(|part| part == Component::ParentDir);
             is_open
                 && !has_parent_part
@@ -216,7 +218,7 @@ fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
     DirectoryRule::new(host.to_str()?, guest, access, None).ok()
 }
 
-/// Resolves a path with a list of links instead of the file system. Also returns the links that it followed.
+/// Resolves a path with a list of links instead of the file system. Returns the resolved path and the links that it followed.
 fn resolve_with_links(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let (mut real, mut followed) = (PathBuf::new(), Vec::new());
     for part in path.components() {

@@ -18,8 +18,9 @@ use toolwit_core::{
 
 /// A plugin that decides about the calls of other tools: it exports `toolwit:plugin/interceptor`.
 ///
-/// Each decision runs in a fresh instance, under the limits and with the grants of the plugin. Decisions about calls run one
-/// after another, so that a plugin can count the calls in its key–value store. Reviews of outcomes run concurrently.
+/// Each decision about a call and each review of an outcome runs in a fresh instance, under the limits and with the grants of
+/// the plugin. Decisions run one after another, so that a plugin can count the calls in its key–value store. Reviews run
+/// concurrently.
 pub struct PluginInterceptor {
     plugin: Arc<Plugin>,
     /// All decisions belong to one conversation, so that a grant for one conversation is used once.
@@ -62,8 +63,8 @@ impl Interceptor for PluginInterceptor {
 
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error> {
         let arguments = Arguments::from_iter([("call".to_owned(), call_argument(call))]);
-        // The guest runs under a time limit, so the lock is always released.
-        let _decision = self.decision_lock.lock().await;
+        // The guest runs under a time limit, so that the lock is released even if the guest never ends.
+        let _guard = self.decision_lock.lock().await;
         let decision = call_interceptor(
             &self.plugin,
             InterceptorFunction::Before,

@@ -8,12 +8,12 @@
 //!
 //! - `values`: maps JSON to component values, and WIT types to JSON Schema.
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
-//! - [`grants`]: decides on the accesses of a plugin.
+//! - [`grants`]: decides which accesses of a plugin are allowed.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
 //! - `contract`: the functions through which components that were built for other hosts list and call their tools.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
-//! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicTools`]).
+//! - `dynamic`: discovers the tools that a component lists at run time ([`Plugin::discover_tools`]).
 //! - `plugin`: creates plugins and their tools.
 //! - `interceptor`: plugins that decide about the calls of other tools ([`PluginInterceptor`]).
 
@@ -42,7 +42,7 @@ pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErr
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cached_inspection::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::check::UnbuiltComponent;
-pub use inspect::dynamic_tools::DynamicTools;
+pub use inspect::dynamic_tools_state::DynamicToolsState;
 pub use inspect::imports::{Import, ImportSupport, Wasi3Disabled, WasiVersions};
 pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, PackageContext, component_wit};
 pub use inspect::lint::{Lint, LintRule, lint};

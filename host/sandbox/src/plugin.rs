@@ -23,7 +23,8 @@ impl Plugin {
     /// # Errors
     /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`];
     /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or
-    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
+    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits of
+    /// the runtime.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -47,8 +48,8 @@ impl Plugin {
     /// Creates a plugin from a component file.
     ///
     /// # Errors
-    /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or
-    /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
+    /// Those of [`Plugin::from_bytes`]; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read, and
+    /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if it is larger than `component_bytes_max`.
     pub async fn from_file(runtime: &Arc<Runtime>, name: &str, path: PathBuf) -> Result<Arc<Self>, Error> {
         let bytes_max = runtime.engines.limits.component_bytes_max;
         let (task_path, task_name) = (path.clone(), name.to_owned());
@@ -73,12 +74,13 @@ impl Plugin {
         )
     }
 
-    /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The first call
-    /// reads the file, and refuses it if its digest has changed.
+    /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The file is read
+    /// when the component is compiled, and refused if its digest has changed.
     ///
     /// # Errors
     /// Those of [`Plugin::from_bytes`] except those of [`Inspection::from_bytes`], and
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the annotations set a limit to zero that must
+    /// not be zero.
     pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -105,14 +107,14 @@ impl Plugin {
     ) -> Result<Arc<Self>, Error> {
         let engine_limits = &runtime.engines.limits;
         let limits = effective(engine_limits, &runtime.operator_limits, &LimitOverrides::default());
-        let require_footprint_within = || {
+        let require_footprint_within_limits = || {
             inspection
                 .footprint
                 .require_within(&limits, engine_limits.memory_bytes_max)
         };
         inspection
             .require_loadable(runtime.engines.wasi)
-            .and_then(|()| require_footprint_within())
+            .and_then(|()| require_footprint_within_limits())
             .map_err(|error| error.with_plugin(name))?;
         Ok(Self::new(
             runtime,
@@ -123,8 +125,9 @@ impl Plugin {
         ))
     }
 
-    /// Creates a plugin from a component file whose inspection is cached. The inspection must have passed
-    /// [`Plugin::from_inspection`] before. The first call reads the file, and refuses it if its digest has changed.
+    /// Creates a plugin from a component file whose inspection is cached. [`Plugin::from_inspection`] must have accepted the
+    /// inspection before it was cached, because its checks are not repeated. The file is read when the component is compiled,
+    /// and refused if its digest has changed.
     #[must_use]
     pub fn from_cached(
         runtime: &Arc<Runtime>,
@@ -142,7 +145,8 @@ impl Plugin {
         )
     }
 
-    /// Returns the tools of the plugin, for one conversation.
+    /// Returns the tools of the plugin, for the conversation of `scope`. Dynamic tools are among them only if they have been
+    /// discovered; see [`Plugin::discover_tools`].
     #[must_use]
     pub fn tools(self: &Arc<Self>, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let inspection = self.inspection();

@@ -2,8 +2,8 @@
 
 use wasmparser::{Parser, Payload};
 
-/// Returns the last top-level custom section with this name. Returns `None` if there is none, or if a section before the end is
-/// malformed.
+/// Returns the last top-level custom section with this name. Returns `None` if the bytes have no such section, or if a section
+/// before their end is malformed.
 #[must_use]
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut parser = Parser::new(0);

@@ -130,7 +130,7 @@ impl Packing {
         })?;
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
-        let read_ui = |name: &str| {
+        let read_ui_page = |name: &str| {
             let file = manifest.with_file_name(name);
             if !file.exists() {
                 return Ok(None);
@@ -140,7 +140,7 @@ impl Packing {
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
             })
         };
-        pack(component, &name, &text, &origin, &read_ui).map_err(|error| error.with_plugin(&*name))
+        pack(component, &name, &text, &origin, &read_ui_page).map_err(|error| error.with_plugin(&*name))
     }
 }
 

@@ -144,7 +144,7 @@ async fn the_blackboard_is_read_and_written_by_grant() {
     }
     let alone = conversation(Setup::new().grant("blackboard = \"read-write\"")).await;
     let message = alone.failure("put", put).await;
-    assert!(message.contains("no process"), "{message}");
+    assert!(message.contains("no blackboard"), "{message}");
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ async fn a_store_that_others_can_read_is_refused() {
         std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o644)).unwrap();
         let error = host.call("environment", json!({})).await.unwrap_err();
         assert!(
-            error.message.contains("read by others") && !error.message.contains("hunter2"),
+            error.message.contains("other users can access it") && !error.message.contains("hunter2"),
             "{error}"
         );
     }

@@ -31,7 +31,9 @@ fn functions(source: &str) -> Vec<(usize, usize)> {
         let text = line.trim_start();
         let head = text.split('(').next().unwrap_or_default();
         let is_function = head.split_whitespace().rev().nth(1) == Some("fn") || head.starts_with("fn ");
-        if !is_function || text.starts_with("//") || text.ends_with([';', '}']) {
+        let head_end = lines[start..].iter().find(|line| line.ends_with(['{', ';', '}']));
+        let has_body = head_end.is_some_and(|line| line.ends_with('{'));
+        if !is_function || text.starts_with("//") || !has_body {
             continue;
         }
         let indent = line.len() - text.len();

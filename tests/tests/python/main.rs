@@ -51,7 +51,7 @@ impl Desk {
             options.grants_file = grants;
         });
         let plugin = guests.bytes("hostile", component().to_vec()).await.unwrap();
-        plugin.prepare().await.unwrap();
+        plugin.compile().await.unwrap();
         Self {
             plugin,
             _guests: guests,

@@ -171,7 +171,7 @@ async fn plugins_that_sleep_delay_neither_the_host_nor_the_discovery_of_others()
         .build()
         .await
         .unwrap();
-    warm.registry().plugin_of("open").unwrap().prepare().await.unwrap();
+    warm.registry().plugin_of("open").unwrap().compile().await.unwrap();
     tokio::time::pause();
     let started = tokio::time::Instant::now();
     let host = builder.build().await.unwrap();

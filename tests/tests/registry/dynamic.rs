@@ -251,12 +251,12 @@ async fn conversation_uses_dynamic_tools_of_a_plugin_that_is_added_while_it_runs
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedder_discovers_the_tools_of_a_single_plugin() {
     let plugin = Guests::new().rust("menu").await;
-    assert!(plugin.dynamic_tools().is_undiscovered());
+    assert!(plugin.dynamic_tools_state().is_undiscovered());
     assert_eq!(plugin.tools(&Scope::new()).len(), 1);
     let discovered = plugin.discover_tools().await.unwrap();
     assert_eq!(
         (
-            discovered.dynamic_tools().is_undiscovered(),
+            discovered.dynamic_tools_state().is_undiscovered(),
             discovered.tools(&Scope::new()).len()
         ),
         (false, 3)

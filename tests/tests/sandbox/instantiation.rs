@@ -246,7 +246,7 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     let guests = Guests::new();
     let counter = guests.wat("counter").await;
     let large_one = guests.text("large", &slow_to_compile()).await.unwrap();
-    let compiling = tokio::spawn(async move { large_one.prepare().await.unwrap() });
+    let compiling = tokio::spawn(async move { large_one.compile().await.unwrap() });
     let (mut others, mut served) = (Conversation::over(&[&counter]), 0);
     while !compiling.is_finished() {
         assert_eq!(others.value("next", json!({})).await, json!(1));
@@ -273,7 +273,7 @@ async fn call_waits_for_compilation_up_to_the_load_limit_and_works_afterwards() 
     assert_eq!((error.kind, error.phase), (ErrorKind::Timeout, Phase::Load));
     assert_eq!(error.limit.as_ref().unwrap().limit, "load_wall_max");
     assert!(error.suggestion.as_deref().unwrap().contains("compiling continues"));
-    while let Err(error) = large_one.prepare().await {
+    while let Err(error) = large_one.compile().await {
         assert_eq!(error.kind, ErrorKind::Timeout, "it only needs longer: {error}");
     }
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));

@@ -133,7 +133,7 @@ async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
         ("empty", "its `id` is empty"),
         ("blank", "its `id` is empty"),
         ("long", "its `id` has 1000 bytes; at most 256 are allowed"),
-        ("control", "its `id` contains control characters"),
+        ("control", "its `id` contains control characters or invisible ones"),
     ] {
         let before = museum.names();
         let wrong = museum.value("wrong", json!({"flaw": flaw})).await;
@@ -375,7 +375,7 @@ async fn sessions_of_a_conversation_are_limited() {
     let gone = conversation.error("token_bump", json!({"token_id": "1"})).await;
     assert_eq!(
         gone.message,
-        "the token `1` is gone: the host evicted it in favor of other conversations"
+        "the token `1` is gone: the host evicted it to make room for other instances"
     );
     assert_eq!(
         other.value("token_bump", json!({"token_id": "1"})).await,

@@ -14,7 +14,7 @@ use crate::replay::StartedReplay;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::{
-    Approvals, Blackboard, Decorator, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry, ToolSelector,
+    Approvals, Blackboard, Decorator, Message, OutputSink, SharedToolSet, Tool, ToolContext, ToolObject, ToolSelector,
 };
 
 /// The names that only tools of the host may have.
@@ -228,10 +228,10 @@ impl ConversationBuilder {
         self.configured(|config| config.with_guard(tools, guard))
     }
 
-    /// Adds the tools of a registry, and follows its changes while the conversation runs.
+    /// Adds the tools of a shared set, and follows its changes while the conversation runs.
     #[must_use]
-    pub fn registry(self, registry: &ToolRegistry) -> Self {
-        self.strategy(RegisteredTools::new(registry.clone()))
+    pub fn shared_tools(self, tools: &SharedToolSet) -> Self {
+        self.strategy(RegisteredTools::new(tools.clone()))
     }
 
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.

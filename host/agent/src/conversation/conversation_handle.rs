@@ -193,7 +193,7 @@ impl Conversation {
     /// Returns the number of calls that run in the background.
     #[must_use]
     pub fn background_calls(&self) -> usize {
-        self.state.late_results.open_calls()
+        self.state.late_results.open_call_count()
     }
 
     /// Returns the goal, the actions and the budget of the conversation.

@@ -51,7 +51,7 @@ fn remove_resolved(
     let inner = tool
         .facade()
         .filter(|_| depth < FACADE_DEPTH_MAX && !unresolved.is_empty());
-    for tool in inner.into_iter().flat_map(|facade| facade.folded()) {
+    for tool in inner.into_iter().flat_map(|facade| facade.fixed_tools()) {
         remove_resolved(tool, None, positions, unresolved, depth + 1);
     }
 }

@@ -42,7 +42,7 @@ struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
-    /// The arguments that a person or an interceptor put in the place of those of the model, by call.
+    /// The arguments that a person put in the place of those of the model, by call.
     edited_arguments: HashMap<String, Arguments>,
     /// The background calls without a late result: the id of each, and the name and the id of its tool.
     background: Vec<(String, ToolName, ToolId)>,
@@ -114,6 +114,15 @@ impl Restoration<'_> {
                 let past = self.past_call(&call, (name, tool), is_error, artifacts);
                 self.record_answer(&id, past, content);
             }
+            Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
+            other => self.apply_tool_change(other),
+        }
+    }
+
+    /// Applies an event about the tools.
+    fn apply_tool_change(&mut self, event: Event) {
+        let toolbox = &mut self.conversation.toolbox;
+        match event {
             Event::ToolsInjected {
                 trigger,
                 definitions,
@@ -125,7 +134,6 @@ impl Restoration<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
-            Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
             redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
@@ -285,7 +293,7 @@ impl Restoration<'_> {
             ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
         });
         let ids: Vec<_> = ids.collect();
-        toolbox.inherit(&guards, &ids);
+        toolbox.attach_guards(&guards, &ids);
     }
 
     /// Rebinds tools to the implementations that the strategies inject after the last answered call. A tool that they do not

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use toolwit_core::Artifact;
 use toolwit_core::limits::RECORDED_ARTIFACTS_BYTES_MAX;
-use toolwit_core::text::{json_bytes, sha256};
+use toolwit_core::text::{json_len, sha256};
 
 /// An artifact of a result, with its value or, if that is too large, the size and the digest of the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl OmittedValue {
     /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than these, subtracts
     /// nothing and returns its size and digest.
     fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
-        let bytes = json_bytes(value);
+        let bytes = json_len(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
             *remaining = rest;
             return None;

@@ -1,4 +1,4 @@
-//! The strategy that follows a tool registry.
+//! The strategy that follows the changes of a shared tool set.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,43 +7,43 @@ use async_trait::async_trait;
 
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::{InjectionContext, TurnContext};
-use toolwit_core::{Tool, ToolId, ToolRegistry};
+use toolwit_core::{SharedToolSet, Tool, ToolId};
 
-/// Offers the tools of a [`ToolRegistry`], and follows its changes: at the beginning of a turn and after each call. The next
+/// Offers the tools of a [`SharedToolSet`], and follows its changes: at the beginning of a turn and after each call. The next
 /// request declares newly registered tools, and the new definition of a tool that was registered again.
 ///
 /// An instance must be used in one conversation only, since it records the tools that the conversation already has.
 pub struct RegisteredTools {
-    registry: ToolRegistry,
+    shared_tools: SharedToolSet,
     offered: Mutex<OfferedTools>,
 }
 
-/// The tools of the registry that the conversation already has.
+/// The tools of the shared set that the conversation already has.
 #[derive(Default)]
 struct OfferedTools {
-    /// The version of the registry that contains exactly these tools.
+    /// The version of the shared set that contains exactly these tools.
     version: u64,
     tools: HashMap<ToolId, Arc<dyn Tool>>,
 }
 
 impl RegisteredTools {
-    /// Offers the tools of a registry to one conversation.
+    /// Offers the tools of a shared set to one conversation.
     #[must_use]
-    pub fn new(registry: ToolRegistry) -> Self {
+    pub fn new(shared_tools: SharedToolSet) -> Self {
         Self {
-            registry,
+            shared_tools,
             offered: Mutex::default(),
         }
     }
 
-    /// Returns the changes of the registry since the previous call of this function.
+    /// Returns the changes of the shared set since the previous call of this function.
     fn take_changes(&self) -> Injection {
         let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        if offered.version == self.registry.version() {
+        if offered.version == self.shared_tools.version() {
             return Injection::none();
         }
         let mut injection = Injection::none();
-        let (registered, version) = self.registry.snapshot();
+        let (registered, version) = self.shared_tools.snapshot();
         offered.version = version;
         let mut tools = HashMap::with_capacity(registered.len());
         for named in registered {
@@ -77,6 +77,6 @@ impl InjectionStrategy for RegisteredTools {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.registry.by_id(tool).map(|named| named.tool)
+        self.shared_tools.by_id(tool).map(|named| named.tool)
     }
 }

@@ -101,13 +101,16 @@ impl fmt::Debug for ModelChoice {
 #[derive(Clone, Default)]
 pub struct Models {
     by_name: BTreeMap<String, Arc<dyn ChatModel>>,
+    /// The names of the models, by role.
     roles: BTreeMap<String, String>,
+    /// The name of the default model.
     default: Option<String>,
+    /// The rule for [`ModelChoice::Auto`].
     auto: Option<Arc<SelectionRule>>,
 }
 
 impl Models {
-    /// Creates an empty collection.
+    /// Creates a collection without models.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -122,7 +125,7 @@ impl Models {
         self
     }
 
-    /// Assigns a role to a model.
+    /// Assigns a role to the model with this name.
     #[must_use]
     pub fn with_role(mut self, role: impl Into<String>, name: impl Into<String>) -> Self {
         self.roles.insert(role.into(), name.into());
@@ -146,8 +149,8 @@ impl Models {
     /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for an unknown name or role, with the list of the existing ones, or if the default
-    /// model is not set.
+    /// [`ModelError::Configuration`] for an unknown name or role, with a list of the existing ones, or if the default model is
+    /// needed and there are no models.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),

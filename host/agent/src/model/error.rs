@@ -14,7 +14,7 @@ pub enum ModelError {
         /// A way to fix it.
         suggestion: String,
     },
-    /// The provider rejected the request, and a retry would fail again.
+    /// The provider refused the request, and a retry would fail again.
     #[error("the provider refused the request with status {status}: {message}")]
     Refused {
         /// HTTP status.
@@ -22,7 +22,7 @@ pub enum ModelError {
         /// The provider's message, truncated.
         message: String,
     },
-    /// The request does not fit into the context of the model.
+    /// The provider refused the request, because it does not fit into the context of the model.
     #[error("the provider refused the request with status {status}: {message}")]
     ContextExceeded {
         /// HTTP status.
@@ -49,16 +49,16 @@ pub enum ModelError {
         /// The problem.
         message: String,
     },
-    /// A scripted model received a request that its script does not expect.
+    /// A scripted model received a request that its script does not expect, its script is not valid, or turns were not played.
     #[error("{message}")]
     Script {
-        /// Expected and actual request.
+        /// The turn, and how the request differs from the expected one, or the other problem.
         message: String,
     },
-    /// The model of a replay received a request that its trace does not have.
+    /// The replay cannot continue, because a request or a call differs from the trace, or the trace has no further response.
     #[error("{message}")]
     Diverged {
-        /// The position and the difference.
+        /// The event and the lines that differ, or the number of responses in the trace.
         message: String,
     },
     /// The caller cancelled the request.

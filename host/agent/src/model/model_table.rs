@@ -34,7 +34,7 @@ struct ModelEntry {
     context_tokens: Option<u64>,
 }
 
-/// A model in TOML.
+/// A model in TOML: prices in dollars per million tokens, and the size of the largest request in tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileEntry {
@@ -46,19 +46,19 @@ struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns the price. The error is the reason why it is not valid.
+    /// Returns the price, or `None` if the model has only a `context`. The error states the violated rule.
     fn price(&self) -> Result<Option<Price>, &'static str> {
         let all = [self.input, self.output, self.cached, self.cache_write];
         if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
-            return Err("has a price that is negative or not a finite number");
+            return Err("must not have a price that is negative or not a finite number");
         }
         match (self.input, self.output) {
             (Some(input), Some(output)) => {
                 let price = Price::per_million(input, output).with_cached(self.cached.unwrap_or(input));
                 Ok(Some(price.with_cache_write(self.cache_write.unwrap_or(input))))
             }
-            _ if all.iter().any(Option::is_some) => Err("has no price of both `input` and `output`"),
-            _ if self.context.is_none() => Err("has neither prices nor a `context`"),
+            _ if all.iter().any(Option::is_some) => Err("must have prices of both `input` and `output`, or no prices"),
+            _ if self.context.is_none() => Err("must have prices or a `context`"),
             _ => Ok(None),
         }
     }
@@ -87,7 +87,8 @@ impl ModelTable {
                 .price()
                 .map_err(|why| invalid(format!("the model `{model}` {why}")))?;
             if entry.context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
-                let message = format!("the context of `{model}` is smaller than {CONTEXT_TOKENS_MIN} tokens");
+                let message =
+                    format!("the `context` of the model `{model}` must be at least {CONTEXT_TOKENS_MIN} tokens");
                 return Err(invalid(message));
             }
             let context_tokens = entry.context;
@@ -103,13 +104,15 @@ impl ModelTable {
         self
     }
 
-    /// Returns the price of a model, if it is known. A dated version, such as `gpt-5-2025-08-07`, has the price of its model.
+    /// Returns the price of a model, if it is known. A dated version that is not in the table, such as `gpt-5-2025-08-07`, has
+    /// the price of its model.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         self.entry(model)?.price
     }
 
-    /// Returns the size of the largest request of a model, in tokens, if it is known.
+    /// Returns the size of the largest request of a model, in tokens, if it is known. Dated versions are as for
+    /// [`price`](Self::price).
     #[must_use]
     pub fn context_tokens(&self, model: &str) -> Option<u64> {
         self.entry(model)?.context_tokens

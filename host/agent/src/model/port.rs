@@ -9,13 +9,13 @@ use super::price::Price;
 use super::request::ChatRequest;
 use super::response::ChatResponse;
 
-/// A language model. A client performs one inference at a time; the loop, never the client, runs the tools.
+/// A language model. Each request is one inference: the loop, never the client of the model, runs the tools.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
     /// Returns the model's name, as sent to the provider.
     fn name(&self) -> &str;
 
-    /// Performs a single inference over the full history.
+    /// Performs one inference over the full history.
     ///
     /// # Errors
     /// [`ModelError`], after the client has retried failures that may be temporary.

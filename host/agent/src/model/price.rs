@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::response::TokenUsage;
 
-/// The number of billionths of a dollar in a dollar.
-const NANO: f64 = 1e9;
+/// The number of billionths in a dollar.
+const NANO_USD_PER_USD: f64 = 1e9;
 
 /// An amount of money in US dollars, with a resolution of one billionth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,17 +17,17 @@ impl Cost {
     /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// Creates an amount in dollars. A negative number or NaN becomes zero.
+    /// Creates an amount in dollars, rounded to billionths. A negative number or NaN becomes zero.
     #[must_use]
     pub fn usd(dollars: f64) -> Self {
         // The cast saturates, and maps NaN to zero.
-        Self((dollars * NANO).round() as u64)
+        Self((dollars * NANO_USD_PER_USD).round() as u64)
     }
 
     /// Returns the amount in dollars.
     #[must_use]
     pub fn as_usd(self) -> f64 {
-        self.0 as f64 / NANO
+        self.0 as f64 / NANO_USD_PER_USD
     }
 
     /// Adds an amount, saturating at the largest amount.

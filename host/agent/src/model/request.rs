@@ -88,8 +88,8 @@ pub enum Delivery {
     /// Injected tools are declared after the existing ones, so that the prompt before them stays cached.
     #[default]
     List,
-    /// The declared tools never change. One of them, `call_tool`, calls injected tools by name, and the result that injects a
-    /// tool describes it. For providers whose prompt cache is invalidated by any change of the tools.
+    /// Injected tools are not declared. A declared tool, `call_tool`, calls them by name, and the result that injects a tool
+    /// describes it. For providers whose prompt cache is invalidated by any change of the declared tools.
     Gateway,
     /// The provider adds a tool to the prompt only when the model has searched for it. A conversation rejects this option if
     /// [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
@@ -118,8 +118,8 @@ pub struct ChatOptions {
     /// The amount of reasoning before an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls; others ignore
-    /// it, so that the prompt must also describe the answer, and the caller must check it.
+    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls. Others ignore
+    /// it. So the prompt must also describe the answer, and the caller must check the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
 }

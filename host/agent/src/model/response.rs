@@ -64,7 +64,7 @@ pub enum FinishReason {
     Stop,
     /// The model waits for the results of its calls.
     ToolCalls,
-    /// The response was truncated. Its last call may be incomplete and is not executed.
+    /// The response was truncated. Its last call may be incomplete, and is then not executed.
     Length,
     /// The provider's content filter withheld the response.
     ContentFilter,
@@ -105,7 +105,7 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Creates a usage record.
+    /// Creates a usage without cache writes and reasoning.
     #[must_use]
     pub fn new(input_tokens: u64, cached_tokens: u64, output_tokens: u64) -> Self {
         Self {

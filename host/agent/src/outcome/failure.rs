@@ -60,7 +60,7 @@ pub enum RunFailure {
         max: u32,
     },
     /// The model repeatedly called tools that do not exist.
-    #[error("the model called `{requested}`, which does not exist, {times} times in a row")]
+    #[error("the model called tools that do not exist in {times} responses in a row, the last one `{requested}`")]
     UnknownTools {
         /// The name that the model called last, truncated if it is long.
         requested: String,
@@ -113,7 +113,7 @@ impl RunFailure {
         }
     }
 
-    /// Returns the failure as an error with a suggestion.
+    /// Returns the failure as an error, with a suggestion if there is one.
     #[must_use]
     pub fn report(&self) -> Error {
         let message = self.to_string();
@@ -160,8 +160,8 @@ impl RunFailure {
 }
 
 impl RunFailure {
-    /// Returns whether a run failed with this failure because an agent inside it failed with `inner`: the agent reached the
-    /// same limit, or it was cancelled when the run ran out of time.
+    /// Returns whether a run that failed with this failure did so because an agent inside it failed with `inner`: the agent
+    /// reached the same limit, or it was cancelled when the time of the run was over.
     pub(crate) fn follows_from(&self, inner: &Self) -> bool {
         match (self, inner) {
             (Self::TokenLimit { max, .. }, Self::TokenLimit { max: inner, .. }) => max == inner,
@@ -211,7 +211,7 @@ impl RunError {
         self
     }
 
-    /// Returns the failure as an error with a suggestion, and with the agent that failed.
+    /// Returns the failure as an error, with a suggestion and the agent that failed, if there are any.
     #[must_use]
     pub fn report(&self) -> Error {
         let report = self.failure.report();
@@ -231,7 +231,7 @@ impl RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.agent {
-            // The error of a tool contains the agent.
+            // The error of a tool already contains the agent.
             Some(agent) if !matches!(self.failure, RunFailure::Tool(_)) => {
                 write!(f, "agent `{agent}`: {}", self.failure)
             }

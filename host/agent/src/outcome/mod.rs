@@ -51,7 +51,8 @@ impl RunOutcome {
         self.answer.as_deref().unwrap_or_default()
     }
 
-    /// Adds the calls, the results and the usage of an earlier run. The answer and the history stay those of this run.
+    /// Adds the inferences, the calls, the results and the usage of an earlier run. The answer and the history stay those of
+    /// this run.
     pub(crate) fn after(mut self, mut earlier: Self) -> Self {
         earlier.tool_calls.append(&mut self.tool_calls);
         earlier.artifacts.append(&mut self.artifacts);
@@ -81,7 +82,7 @@ impl RunOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model answered without calling a tool.
+    /// The model answered, and called no further tool.
     Answered,
     /// The result of a tool is the answer.
     ReturnDirect,
@@ -104,7 +105,7 @@ pub enum StopReason {
     ToolFailed,
     /// The caller cancelled the run.
     Cancelled,
-    /// The provider truncated the answer. The outcome contains its beginning.
+    /// The provider truncated the answer. The outcome contains the beginning of the answer.
     Length,
     /// The provider withheld the answer.
     Withheld,

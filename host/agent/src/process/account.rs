@@ -13,8 +13,9 @@ use crate::model::{Cost, TokenUsage};
 use crate::outcome::RunFailure;
 use toolwit_core::WallClock;
 
-/// The usage of a run or a process, and its budget. Every charge is charged to the parent account too: the account of a run
-/// belongs to its process, and the account of a nested process to the run that called it.
+/// The usage of a run or a process, and its budget. Every charge is charged to the parent account too. The parent of a run's
+/// account is the account of its process, and the parent of a nested process's account is the account of the run that called
+/// it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     opened: Instant,
@@ -27,8 +28,8 @@ pub(crate) struct Account {
 struct AccountState {
     budget: Budget,
     used: AccountUsage,
-    /// The limit of an outer account that refused calls of this account.
-    refused_by: Option<u32>,
+    /// The limit on calls of a parent account that has refused calls of this account.
+    refusing_limit: Option<u32>,
     /// The agent that failed last in this run.
     failed_agent: Option<FailedAgent>,
 }
@@ -46,8 +47,8 @@ pub(crate) struct AccountUsage {
 pub(crate) struct CallAllowance {
     /// The number of requested calls that may run.
     pub(crate) allowed: u32,
-    /// The limit that refused the other calls, if any were refused.
-    pub(crate) refused_by: Option<u32>,
+    /// The limit on calls that refused the others, if any were refused.
+    pub(crate) refusing_limit: Option<u32>,
 }
 
 /// An agent that failed inside a run.
@@ -63,7 +64,7 @@ impl AccountUsage {
 }
 
 impl Account {
-    /// Opens an account without usage, and starts its clock.
+    /// Opens an account without usage, and starts the clock of its time budget.
     pub(crate) fn open(budget: Budget, parent: Option<Arc<Account>>) -> Self {
         let state = AccountState {
             budget,
@@ -103,7 +104,7 @@ impl Account {
         self.lock().used.clone()
     }
 
-    /// Records an inference.
+    /// Records the use of a model, such as an inference.
     pub(crate) fn charge(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
         let used = &mut self.lock().used;
         used.tokens += tokens;
@@ -117,7 +118,7 @@ impl Account {
 
     /// Charges the requested calls, up to the number that this account and its parents have left.
     ///
-    /// If a parent refuses calls, this account is exhausted: the budget of the parent stops every agent up to its owner.
+    /// If a parent refuses calls, this account is exhausted too: the budget of the parent stops every agent inside its process.
     /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
     pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
@@ -128,12 +129,12 @@ impl Account {
             Some(parent) => parent.take_calls(own),
             None => CallAllowance {
                 allowed: own,
-                refused_by: None,
+                refusing_limit: None,
             },
         };
         state.used.calls = state.used.calls.saturating_add(allowance.allowed);
-        state.refused_by = state.refused_by.or(allowance.refused_by);
-        allowance.refused_by = allowance.refused_by.or(max.filter(|_| own < requested));
+        state.refusing_limit = state.refusing_limit.or(allowance.refusing_limit);
+        allowance.refusing_limit = allowance.refusing_limit.or(max.filter(|_| own < requested));
         allowance
     }
 
@@ -157,7 +158,7 @@ impl Account {
         if let Some(max) = budget.wall_max.filter(|max| self.clock.elapsed() >= *max) {
             return Some(RunFailure::WallClockLimit { max });
         }
-        state.refused_by.map(|max| RunFailure::CallLimit { max })
+        state.refusing_limit.map(|max| RunFailure::CallLimit { max })
     }
 
     /// Returns the remaining budget, limited by the budgets of the parents.
@@ -189,7 +190,7 @@ impl Account {
         self.lock().failed_agent = Some(agent);
     }
 
-    /// Returns the agent whose failure is the cause of a failure of this run.
+    /// Returns the name of the agent whose failure caused a failure of this run, or `None` if no agent did.
     pub(crate) fn failed_agent(&self, failure: &RunFailure) -> Option<String> {
         let state = self.lock();
         let agent = state.failed_agent.as_ref();

@@ -1,4 +1,4 @@
-//! The process handle that tools receive.
+//! The process of a conversation, which tools receive in their context.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,7 +41,7 @@ pub struct Process {
     state: Mutex<ProcessState>,
 }
 
-/// The id of the call in whose context a tool runs.
+/// The id of the model's call that a tool executes, as an extension of its context.
 pub(crate) struct CallId(pub(crate) String);
 
 struct ProcessState {
@@ -168,13 +168,13 @@ impl Process {
         self.account.usage().calls
     }
 
-    /// Returns the actions, the oldest first: at most the last 1,000.
+    /// Returns the actions, without those of nested agents, the oldest first: at most the last 1,000.
     #[must_use]
     pub fn actions(&self) -> Vec<ProcessAction> {
         self.lock().actions.iter().cloned().collect()
     }
 
-    /// Returns the usage of each tool.
+    /// Returns the usage of each tool, without nested agents.
     #[must_use]
     pub fn tool_usage(&self) -> BTreeMap<ToolName, ToolUsage> {
         self.lock().tool_usage.clone()
@@ -186,7 +186,7 @@ impl Process {
         self.account.usage().models
     }
 
-    /// Records that a tool used a model by itself, such as for embeddings.
+    /// Records that a tool used a model by itself, such as for embeddings. The usage is charged to the budget.
     pub fn record_model_usage(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
         self.account.charge(kind, model, tokens, cost);
     }

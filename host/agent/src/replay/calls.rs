@@ -1,4 +1,4 @@
-//! The calls of a replay: executed again if that is safe and repeatable, else answered from the trace.
+//! The calls of a replay: executed again if they change nothing and depend on no service, otherwise answered from the trace.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +13,8 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The beginnings of granted rules that make the result of a call depend on more than its arguments and its plugin.
-const OUTSIDE_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
+/// The beginnings of the granted rules with which the result of a call depends on services, other tools or stored values.
+const DEPENDENT_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
 
 /// The origin of the result of a replayed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -26,7 +26,7 @@ pub enum CallOrigin {
     Trace,
 }
 
-/// A call of a replay.
+/// A call that the model made in a replay before the fork.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayedCall {
@@ -41,11 +41,11 @@ pub struct ReplayedCall {
     pub omitted_artifacts: Vec<String>,
 }
 
-/// The calls of a replay so far, and the data that decides whether the next one is executed.
+/// The calls of a replay so far, and the trace from which calls are answered.
 pub(super) struct CallReplay {
     pub(super) recording: Arc<Recording>,
     /// The number of the event from which on calls run as in a new conversation.
-    pub(super) fork: Option<u64>,
+    fork: Option<u64>,
     /// Whether the fork was passed.
     pub(super) is_live: Arc<AtomicBool>,
     check: Arc<DivergenceCheck>,
@@ -55,10 +55,15 @@ pub(super) struct CallReplay {
 }
 
 impl CallReplay {
-    pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>, check: Arc<DivergenceCheck>) -> Self {
+    pub(super) fn new(
+        recording: Arc<Recording>,
+        fork: Option<u64>,
+        is_live: Arc<AtomicBool>,
+        check: Arc<DivergenceCheck>,
+    ) -> Self {
         Self {
             recording,
-            fork: None,
+            fork,
             is_live,
             check,
             call_lock: tokio::sync::Mutex::default(),
@@ -66,7 +71,7 @@ impl CallReplay {
         }
     }
 
-    /// Returns whether a call is made after the fork.
+    /// Returns whether a call comes at the fork or after it.
     pub(super) fn is_after_fork(&self, id: &str) -> bool {
         let is_recorded_after = |fork| self.recording.calls.get(id).is_some_and(|call| call.sequence >= fork);
         self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(is_recorded_after)
@@ -83,16 +88,17 @@ impl CallReplay {
     }
 }
 
-/// Returns whether a call has the same result each time, and changes nothing.
+/// Returns whether a replay executes a call again: it changes nothing, and has no rule that makes it depend on services, other
+/// tools or stored values. It may read files, which should be those of the recorded run.
 fn is_repeatable(access: &CallAccess) -> bool {
-    let depends_on_outside = |rule: &String| OUTSIDE_RULE_PREFIXES.iter().any(|kind| rule.starts_with(kind));
+    let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|kind| rule.starts_with(kind));
     // The result of a server's tool depends on the server.
     access.effect.class == EffectClass::Read
         && access.effect.source != EffectSource::Server
-        && !access.grant.iter().any(depends_on_outside)
+        && !access.grant.iter().any(is_dependent)
 }
 
-/// The decorator of all tools of a replay.
+/// The decorator of all tools of a replay. It decides for each call whether the tool runs or the trace answers.
 pub(super) struct ReplayedTools(pub(super) Arc<CallReplay>);
 
 #[async_trait]
@@ -144,10 +150,11 @@ fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
 }
 
-/// Repeats the recorded decisions about calls. A call without a recorded decision is approved, since it ran without a question.
+/// An approver that repeats the recorded decisions about calls. It approves a call without a recorded decision, since that call
+/// ran without a question.
 pub(super) struct RecordedApprover {
     pub(super) calls: Arc<CallReplay>,
-    /// Decides after a fork.
+    /// The approver that decides after the fork; `None` to repeat recorded decisions there too.
     pub(super) continuation: Option<Arc<dyn Approver>>,
 }
 

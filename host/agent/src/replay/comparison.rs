@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The events that are not compared: those without an effect on the run, and decisions of persons, which a replay repeats
-/// itself.
+/// The types of events that are not compared: those without an effect on the run, and questions and decisions of persons, which
+/// a replay answers itself.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -16,7 +16,7 @@ const IGNORED_EVENTS: [&str; 6] = [
     "tools_many",
 ];
 
-/// The fields that are not compared, because they differ between equal runs.
+/// The names of the fields that are not compared, because they differ between equal runs.
 const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
@@ -31,34 +31,36 @@ pub struct Difference {
     pub event: String,
     /// The id of its call, if it belongs to one.
     pub call: Option<String>,
-    /// The fields that differ, as recorded; `None` if the trace does not have the event.
+    /// The fields that differ, as recorded, one per line; `None` if the trace does not have the event.
     pub recorded: Option<String>,
-    /// The fields that differ, as replayed; `None` if the replay does not have the event.
+    /// The fields that differ, as replayed, one per line; `None` if the replay does not have the event.
     pub replayed: Option<String>,
 }
 
 /// Compares the events of two runs, as JSON. `answered` contains the ids of the calls whose result comes from the trace.
 ///
-/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order.
+/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order. A type of
+/// event that the recorded run does not have at all is not compared. Of the requests to the model that differ, only the first
+/// is returned.
 #[must_use]
 pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
     let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
-    let expected = events_by_key(recorded, answered);
-    let actual = events_by_key(replayed, answered);
-    let mut differences: Vec<_> = expected
+    let recorded_events = events_by_key(recorded, answered);
+    let replayed_events = events_by_key(replayed, answered);
+    let mut differences: Vec<_> = recorded_events
         .iter()
-        .filter_map(|(key, one)| match actual.get(key) {
-            Some(other) => compare(one, other),
-            None => Some(new_difference(one, Some(fields_text(&one.fields)), None)),
+        .filter_map(|(key, event)| match replayed_events.get(key) {
+            Some(replayed_event) => compare(event, replayed_event),
+            None => Some(new_difference(event, Some(fields_text(&event.fields)), None)),
         })
         .collect();
-    // A trace of another version may lack a type of event. Its events are then not differences.
-    let only_replayed = actual
+    // A trace of an earlier release may lack a type of event. Such events are not differences.
+    let only_replayed = replayed_events
         .iter()
-        .filter(|(key, one)| !expected.contains_key(*key) && recorded_types.contains(one.event.as_str()));
-    differences.extend(only_replayed.map(|(_, one)| Difference {
+        .filter(|(key, event)| !recorded_events.contains_key(*key) && recorded_types.contains(event.event.as_str()));
+    differences.extend(only_replayed.map(|(_, event)| Difference {
         sequence: None,
-        ..new_difference(one, None, Some(fields_text(&one.fields)))
+        ..new_difference(event, None, Some(fields_text(&event.fields)))
     }));
     differences.sort_by_key(|difference| difference.sequence.unwrap_or(u64::MAX));
     // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first is
@@ -71,20 +73,22 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
 /// The compared fields of an event.
 struct ComparedEvent {
     sequence: u64,
+    /// The type of the event.
     event: String,
+    /// The id of its call, if it belongs to one.
     call: Option<String>,
     fields: BTreeMap<String, Value>,
 }
 
 /// The type of an event, the id of its call, and the number of the event among those with the same type and call.
-type Key = (String, String, usize);
+type EventKey = (String, String, usize);
 
 fn event_type(value: &Value) -> &str {
     value.get("event").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the events to compare, by their keys. Events of agents are not among them.
-fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, ComparedEvent> {
+fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<EventKey, ComparedEvent> {
     let mut counts: HashMap<(String, String), usize> = HashMap::new();
     let mut compared = BTreeMap::new();
     for value in events
@@ -97,7 +101,7 @@ fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, 
         };
         let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
         let is_answered = call.as_ref().is_some_and(|call| answered.contains(call));
-        // A result from the trace has no denied accesses and no kind of error.
+        // In a replay, the events of a call that the trace answers lack its denied accesses and the kind of its error.
         if is_answered && matches!(event, "tool_returned" | "access_denied") {
             continue;
         }
@@ -144,19 +148,19 @@ fn is_ignored_field(name: &str) -> bool {
 }
 
 /// Returns the difference of two events, or `None` if all compared fields are equal.
-fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
-    let names: Vec<_> = one.fields.keys().chain(other.fields.keys()).collect();
-    let is_different = |name: &str| one.fields.get(name) != other.fields.get(name);
+fn compare(recorded: &ComparedEvent, replayed: &ComparedEvent) -> Option<Difference> {
+    let names: Vec<_> = recorded.fields.keys().chain(replayed.fields.keys()).collect();
+    let is_different = |name: &str| recorded.fields.get(name) != replayed.fields.get(name);
     let differing_text = |fields: &BTreeMap<String, Value>| {
         let fields = fields.iter().filter(|(name, _)| is_different(name));
         fields_text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
-    let is_any = names.into_iter().any(|name| is_different(name));
-    is_any.then(|| {
+    let has_difference = names.into_iter().any(|name| is_different(name));
+    has_difference.then(|| {
         new_difference(
-            one,
-            Some(differing_text(&one.fields)),
-            Some(differing_text(&other.fields)),
+            recorded,
+            Some(differing_text(&recorded.fields)),
+            Some(differing_text(&replayed.fields)),
         )
     })
 }

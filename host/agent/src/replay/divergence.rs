@@ -21,7 +21,7 @@ pub struct Divergence {
     /// The request or the call that differs.
     pub subject: String,
     /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and they
-    /// contain only printable characters.
+    /// contain only printable characters. If no line differs, one line states what else can differ.
     pub diff: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ impl Divergence {
     }
 }
 
-/// Returns whether two starts have the same arguments. A trace without a start has no arguments to compare.
+/// Returns whether two starts have the same arguments, or one of them is missing, so that there is nothing to compare.
 pub(super) fn has_same_arguments(one: Option<&RecordedStart>, other: Option<&RecordedStart>) -> bool {
     one.zip(other)
         .is_none_or(|(one, other)| one.arguments == other.arguments)
@@ -116,7 +116,7 @@ fn argument_lines(arguments: &Arguments) -> Vec<String> {
     lines
 }
 
-/// Returns the tools and the messages of a request without its instructions, which a trace does not have.
+/// Returns the tools and the messages of a request, as lines. They lack the system message, which a trace does not have.
 fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> String {
     let mut lines: Vec<_> = tools.map(|name| format!("tool: {name}")).collect();
     for message in messages {
@@ -150,7 +150,7 @@ fn canonical_json(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// Returns the id of a call that was answered without being started, if the event records its answer.
+/// Returns the id of the call that the event answers, if the call did not start. Returns `None` for other events.
 pub(super) fn refused_call(event: &Event) -> Option<&str> {
     match event {
         Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),

@@ -1,4 +1,4 @@
-//! Compares the requests and calls of a replay with those of its trace, before they are answered.
+//! The comparison of the requests and calls of a replay with those of its trace, before they are answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use super::recording::{Recording, RequestDigest};
 use crate::event::Event;
 use crate::model::ChatRequest;
 
-/// Finds the first request or call that differs from the trace.
+/// A check that finds the first request or call of a replay that differs from its trace.
 pub(super) struct DivergenceCheck {
     recording: Arc<Recording>,
     /// The number of the event from which on differences are allowed.
@@ -20,7 +20,7 @@ pub(super) struct DivergenceCheck {
 
 #[derive(Default)]
 struct CheckState {
-    /// The digest of the announced request that was not answered yet.
+    /// The digest of the request that the last event announced and that was not compared yet.
     announced_digest: Option<String>,
     /// The first request or call that differs.
     divergence: Option<Divergence>,
@@ -53,7 +53,7 @@ impl DivergenceCheck {
         }
     }
 
-    /// Compares the announced request with the recorded one. A request without an announcement is not compared.
+    /// Compares the announced request with the recorded one. If one of the two is missing, nothing is compared.
     pub(super) fn check_request(&self, recorded: Option<&RequestDigest>, request: &ChatRequest<'_>) {
         let announced = self.lock().announced_digest.take();
         let Some((recorded, announced)) = recorded.zip(announced) else {
@@ -91,7 +91,8 @@ impl DivergenceCheck {
         ))
     }
 
-    /// Returns the number of the event with which the trace answered a call that it did not start.
+    /// Returns the number of the event with which the recorded run answered a call that did not start, or `None` if the trace
+    /// has no such event.
     fn sequence_of_refusal(&self, id: &str) -> Option<u64> {
         let mut entries = self.recording.entries().iter();
         let refusal = entries.find(|entry| {
@@ -100,6 +101,7 @@ impl DivergenceCheck {
         refusal.map(|entry| entry.sequence)
     }
 
+    /// Returns whether differences from the event `sequence` on are allowed.
     fn is_after_fork(&self, sequence: u64) -> bool {
         self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(|fork| sequence >= fork)
     }

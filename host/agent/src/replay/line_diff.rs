@@ -9,9 +9,10 @@ const LINES_MAX: usize = 40;
 const LINE_CHARS_MAX: usize = 200;
 
 /// The number of equal characters that are shown before the first one that differs in a long line.
-const COMMON_CHARS: usize = 40;
+const COMMON_CHARS_SHOWN: usize = 40;
 
-/// Returns the lines that differ, after `-` and `+`, without the common beginning and end.
+/// Returns the lines between the common beginning and the common end of two texts: those of `before` after `-`, then those of
+/// `after` after `+`.
 #[must_use]
 pub fn line_diff(before: &str, after: &str) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
@@ -28,7 +29,8 @@ pub fn line_diff(before: &str, after: &str) -> Vec<String> {
     removed.chain(added).collect()
 }
 
-/// Returns the first lines of a difference, each printable and shortened to the part that differs.
+/// Returns the first lines of a difference, each printable and cut to the maximum length. If one line was replaced by another,
+/// the part that both have at their beginning is shortened.
 pub(super) fn limit_diff(diff: Vec<String>) -> Vec<String> {
     let common = common_chars(&diff);
     let omitted = diff.len().saturating_sub(LINES_MAX);
@@ -52,7 +54,7 @@ fn common_chars(diff: &[String]) -> usize {
 
 /// Returns a line in printable form, without most of the `common` characters at its start, and cut to the maximum length.
 fn shorten_line(line: &str, common: usize) -> String {
-    let skipped = common.saturating_sub(COMMON_CHARS);
+    let skipped = common.saturating_sub(COMMON_CHARS_SHOWN);
     let (sign, text) = line.split_at(line.chars().next().map_or(0, char::len_utf8));
     let text = printable(text).replace(['\t', '\n'], " ");
     let mut short: String = text.chars().skip(skipped).take(LINE_CHARS_MAX).collect();
@@ -88,7 +90,7 @@ mod tests {
             &format!("{}a", "x".repeat(1000)),
             &format!("{}b", "x".repeat(1000)),
         ));
-        let common = "x".repeat(COMMON_CHARS);
+        let common = "x".repeat(COMMON_CHARS_SHOWN);
         assert_eq!(long, [format!("-…{common}a"), format!("+…{common}b")]);
         assert!(limit_diff(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
     }

@@ -1,4 +1,4 @@
-//! Replays: a traced conversation that runs again with the recorded responses of its model.
+//! Replays: traced conversations that run again, with the recorded responses of their models.
 
 mod calls;
 mod comparison;

@@ -9,15 +9,16 @@ use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// Answers with the recorded responses, in order. From the fork on, another answer and another model take precedence.
+/// The model of a replay. It returns the recorded responses, in order. From the fork on, another answer and another model take
+/// precedence.
 pub(super) struct RecordedModel {
     pub(super) recording: Arc<Recording>,
     pub(super) name: String,
-    /// The number of the event of the fork.
+    /// The number of the event from which on the other answer and the other model take precedence.
     pub(super) fork: Option<u64>,
-    /// The first answer after the fork.
+    /// The other answer: the text of the first response after the fork.
     pub(super) answer: Option<String>,
-    /// The model after the fork.
+    /// The other model, which responds after the fork.
     pub(super) continuation: Option<Arc<dyn ChatModel>>,
     /// The index of the next recorded response.
     next_index: AtomicUsize,
@@ -43,8 +44,8 @@ impl RecordedModel {
         }
     }
 
-    /// Returns whether a response is that of the fork or a later one. `sequence` is the number of its event; `None` if the
-    /// trace does not have it.
+    /// Returns whether a response comes at the fork or after it. `sequence` is the number of its event; `None` if the trace
+    /// does not have the response.
     fn is_past_fork(&self, sequence: Option<u64>) -> bool {
         self.fork
             .is_some_and(|fork| sequence.is_none_or(|sequence| sequence >= fork))

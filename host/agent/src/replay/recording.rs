@@ -1,4 +1,4 @@
-//! A trace that was read.
+//! A recording: a trace that was read, for a replay.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,12 @@ use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedSta
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
-/// A trace that was read, with its responses and calls by id. Only the conversation itself is replayed, not the events of its
-/// agents.
+/// A trace that was read: its events, the responses of the model, and the calls and decisions by id. Responses, calls and
+/// decisions are those of the conversation itself, without its agents.
 #[derive(Clone, Debug)]
 pub struct Recording {
     entries: Vec<TraceEntry>,
+    /// The responses in order, and among them the refusals of requests that exceed the context.
     pub(super) answers: Vec<RecordedAnswer>,
     pub(super) calls: HashMap<String, RecordedCall>,
     pub(super) decisions: HashMap<String, RecordedApprovalDecision>,
@@ -22,7 +23,7 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// A line is not an event.
+    /// A line is not an event of a trace.
     #[error("line {line}: not an event of a trace: {reason}")]
     Line {
         /// The number of the line, from 1.
@@ -30,7 +31,7 @@ pub enum RecordingError {
         /// The reason.
         reason: String,
     },
-    /// The trace has another version.
+    /// The line has another version of the trace format.
     #[error("line {line}: version {version} of traces is not supported")]
     Version {
         /// The number of the line, from 1.
@@ -50,9 +51,11 @@ impl From<RecordingError> for Error {
     }
 }
 
-/// A response of the model, or the refusal of a request that exceeds the context.
+/// A response of the model, or the refusal of a request that exceeds the context. The text is a summary if the request was one
+/// to summarize the history.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAnswer {
+    /// The number of the event that records it.
     pub(super) sequence: u64,
     /// The request that was answered; `None` if the trace has no requests.
     pub(super) request: Option<RequestDigest>,
@@ -68,6 +71,7 @@ pub(super) struct RecordedAnswer {
 /// The digest of a request to the model.
 #[derive(Clone, Debug)]
 pub(super) struct RequestDigest {
+    /// The number of the event that announced the request.
     pub(super) sequence: u64,
     pub(super) digest: String,
 }
@@ -75,9 +79,12 @@ pub(super) struct RequestDigest {
 /// A call that started.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedCall {
+    /// The number of the event with which it started.
     pub(super) sequence: u64,
     pub(super) tool: ToolId,
+    /// The record of its start; `None` if the conversation had no journal.
     pub(super) start: Option<RecordedStart>,
+    /// Its outcome; `None` if it did not end, or the conversation had no journal.
     pub(super) outcome: Option<RecordedOutcome>,
 }
 
@@ -92,6 +99,7 @@ impl RecordedAnswer {
         }
     }
 
+    /// Returns the response, or the error of a refused request.
     pub(super) fn response(&self) -> Result<ChatResponse, ModelError> {
         if self.is_refused {
             return Err(ModelError::ContextExceeded {
@@ -113,7 +121,7 @@ impl Recording {
     /// Reads the lines of a trace.
     ///
     /// # Errors
-    /// [`RecordingError`].
+    /// [`RecordingError`] for a line that is not an event or has another version, or if there are no events.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -145,7 +153,7 @@ impl Recording {
         };
         let mut open_requests = Vec::new();
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
-            recording.index(entry, &mut open_requests);
+            recording.index_event(entry, &mut open_requests);
         }
         recording.entries = entries;
         recording
@@ -153,7 +161,7 @@ impl Recording {
 
     /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer: at most the last
     /// request, and before it one that the provider refused.
-    fn index(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
+    fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
                 open_requests.push(RequestDigest {
@@ -171,7 +179,7 @@ impl Recording {
                 usage,
                 ..
             } => {
-                // The calls as the model wrote them, if they are not those of the history.
+                // The calls as the model wrote them. The event has them only if the history has them in another form.
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
@@ -295,8 +303,8 @@ pub struct RecordedTraceCall<'r> {
     pub id: &'r str,
     /// The id of the tool.
     pub tool: &'r ToolId,
-    /// The record of its start.
+    /// The record of its start; `None` if the conversation had no journal.
     pub start: Option<&'r RecordedStart>,
-    /// Its outcome, if it ended.
+    /// Its outcome; `None` if it did not end, or the conversation had no journal.
     pub outcome: Option<&'r RecordedOutcome>,
 }

@@ -12,6 +12,7 @@ use toolwit_core::Origin;
 /// The replayed events, with the time and the ids of the trace instead of their own and without durations, so that two replays
 /// have the same events.
 pub(super) struct ReplayLog {
+    /// The time of the first event of the trace, in milliseconds since 1970 UTC, which all replayed events have.
     at_ms: u64,
     /// The id of the recorded process.
     process: String,
@@ -71,9 +72,9 @@ impl ReplayLog {
     }
 
     fn push(&self, mut event: Event, origin: Origin) {
-        let is_different = self.check.divergence().is_some();
+        let has_diverged = self.check.divergence().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_different && state.compared_count.is_none() {
+        if has_diverged && state.compared_count.is_none() {
             state.compared_count = Some(state.entries.len());
         }
         if let Event::TurnStarted { loop_id, .. } = &mut event {

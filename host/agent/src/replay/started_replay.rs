@@ -1,4 +1,4 @@
-//! A replay, before and after it started.
+//! A replay, before and after its start.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,11 +16,12 @@ use crate::event::Observer;
 use crate::model::ChatModel;
 use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator};
 
-/// A traced conversation that is to run again.
+/// A traced conversation that is to run again, and the settings of its replay.
 ///
-/// The responses of the model are those of the trace. A call that changes nothing and whose result depends only on its
-/// plugin and its arguments runs again, under the current grants; every other call is answered from the trace. Calls
-/// run one after the other. Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`.
+/// The responses of the model are those of the trace. A call that changes nothing and uses no HTTP, no tool server, no other
+/// tools and no key-value store runs again, under the current grants. Every other call is answered from the trace. Calls run
+/// one after the other. Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`, and provide
+/// the files of the recorded run.
 ///
 /// Each request to the model and each call must be equal to that of the trace. The first one that differs ends the run
 /// with a [`Divergence`]: an error with the number of the event and a diff.
@@ -88,14 +89,14 @@ impl Replay {
         self
     }
 
-    /// Sets the first answer of the model after the fork.
+    /// Sets the text of the model's first response after the fork.
     #[must_use]
     pub fn with_answer(mut self, answer: impl Into<String>) -> Self {
         self.answer = Some(answer.into());
         self
     }
 
-    /// Sets the model after the fork.
+    /// Sets the model that responds after the fork, after the [answer](Self::with_answer) if one is set.
     #[must_use]
     pub fn with_model(mut self, model: Arc<dyn ChatModel>) -> Self {
         self.model = Some(model);
@@ -109,8 +110,8 @@ impl Replay {
         let mut model = RecordedModel::new(recording.clone(), self.fork);
         model.answer = self.answer;
         model.continuation = self.model;
-        let mut calls = CallReplay::new(recording.clone(), model.is_live.clone(), model.check.clone());
-        calls.fork = self.fork;
+        let (is_live, check) = (model.is_live.clone(), model.check.clone());
+        let calls = CallReplay::new(recording.clone(), self.fork, is_live, check);
         StartedReplay {
             log: Arc::new(ReplayLog::new(&recording, model.check.clone())),
             calls: Arc::new(calls),
@@ -121,13 +122,13 @@ impl Replay {
 }
 
 impl StartedReplay {
-    /// Returns the trace.
+    /// Returns the trace that is replayed.
     #[must_use]
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    /// Returns the model.
+    /// Returns the model of the replay, which returns the recorded responses.
     #[must_use]
     pub fn model(&self) -> Arc<dyn ChatModel> {
         self.model.clone()
@@ -152,14 +153,15 @@ impl StartedReplay {
         }
     }
 
-    /// Returns the calls so far.
+    /// Returns the calls that the model made before the fork, so far.
     #[must_use]
     pub fn calls(&self) -> Vec<ReplayedCall> {
         let calls = self.calls.replayed_calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.clone()
     }
 
-    /// Returns the request or the call at which the replay ended because its trace has another one.
+    /// Returns the request or the call at which the replay ended, because the trace has another one. Returns `None` if the
+    /// replay has not differed so far.
     #[must_use]
     pub fn divergence(&self) -> Option<Divergence> {
         self.model.check.divergence()
@@ -179,8 +181,8 @@ impl StartedReplay {
         differences
     }
 
-    /// Returns the lines of the replay's own trace. Times and random ids are those of the replayed trace, so that two replays
-    /// of a trace have the same lines.
+    /// Returns the lines of the replay's own trace. All events have the time of the first recorded event and the recorded ids,
+    /// and no durations, so that two replays of a trace have the same lines.
     #[must_use]
     pub fn trace(&self) -> String {
         self.log

@@ -18,7 +18,7 @@ use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError,
 use toolwit_core::{Error, ErrorKind};
 
 /// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
-/// ignores the token is dropped.
+/// ignores its cancellation token is dropped.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// A call of a response that is not answered yet.
@@ -32,21 +32,21 @@ pub(super) struct PendingCall {
 /// The progress of a call.
 pub(super) enum CallState {
     /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an earlier
-    /// call may lock or change the tool. Contains the current definition of the tool, if it exists.
+    /// call may lock or change the tool. Contains the definition that the tool had when the model called it, if it existed.
     Unresolved(Option<Arc<ToolDefinition>>),
-    /// The call can start when no other call of its serial group runs.
+    /// The call can start, unless an earlier call must end first.
     Waiting(NamedTool),
-    /// The call runs since the instant.
+    /// The call has been running since this time.
     Running(NamedTool, Instant),
     Finished(NamedTool, FinishedCall),
-    /// The call does not run.
+    /// The call does not run, because it exceeds a limit, its tool or its arguments are invalid, or the run stops.
     Refused(Error),
-    /// Its tool is locked. The model receives guidance on how to unlock it.
+    /// The call does not run, because its tool is locked. The model receives guidance on how to unlock it.
     Guided(ToolName, String),
 }
 
 impl CallState {
-    /// Returns the state of a call whose tool may run: refused if the arguments are invalid, otherwise waiting.
+    /// Returns the state of a call whose tool may run: waiting, or refused if the arguments are invalid.
     pub(super) fn of_tool(tool: NamedTool, prepared: &PreparedCall) -> Self {
         match &prepared.arguments {
             Ok(_) => Self::Waiting(tool),
@@ -61,9 +61,9 @@ impl CallState {
 /// The end of a call that started, or that was not permitted.
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
-    /// How long the tool ran; for an abandoned call, including the decision whether it may run.
+    /// The time for which the tool ran. For an abandoned call, it includes the decision whether the call may run.
     pub(super) wall: Duration,
-    /// The arguments with which the call ran, if they differ from those of the model.
+    /// The arguments with which the call ran, if a person edited those of the model.
     pub(super) edited: Option<Arguments>,
 }
 
@@ -77,8 +77,8 @@ impl FinishedCall {
     }
 
     /// Returns the end of a call that was not permitted.
-    pub(super) fn refused(error: Error) -> Self {
-        Self::new(CallOutcome::Refused(error), Duration::ZERO)
+    pub(super) fn not_permitted(error: Error) -> Self {
+        Self::new(CallOutcome::NotPermitted(error), Duration::ZERO)
     }
 }
 
@@ -88,8 +88,8 @@ pub(super) enum CallOutcome {
     Panicked,
     /// The call did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
-    /// The call was not permitted, and did not run.
-    Refused(Error),
+    /// An interceptor or the guard did not permit the call, so that it did not run.
+    NotPermitted(Error),
 }
 
 impl CallOutcome {
@@ -103,7 +103,7 @@ impl CallOutcome {
                     Error::from(with_expectation(ToolError::Model(report), &tool.definition, &tool.name))
                 }
             },
-            Self::Refused(error) => error.clone(),
+            Self::NotPermitted(error) => error.clone(),
             Self::Panicked => panicked_call(),
             Self::Abandoned => interrupted_call(),
         };
@@ -165,7 +165,7 @@ impl CallQueue {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. After a halt, refuses them instead.
+    /// Starts every call that does not have to wait for another. If no further call may start, refuses all waiting calls.
     ///
     /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group also
     /// waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
@@ -225,12 +225,13 @@ impl CallQueue {
         }
     }
 
-    /// Starts no further calls. Running calls have [`STOP_GRACE`] to end.
+    /// Lets no further call start, and gives the running calls [`STOP_GRACE`] to end.
     pub(super) fn stop(&mut self) {
         self.halt(ErrorKind::Cancelled, "the run was stopped");
         self.grace_end = Some(Instant::now() + STOP_GRACE);
     }
 
+    /// Lets no further call start.
     fn halt(&mut self, kind: ErrorKind, reason: &str) {
         self.halt_error.get_or_insert_with(|| not_run(kind, reason));
     }

@@ -18,7 +18,7 @@ use crate::state::{TruncatedResult, error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
-/// Answers a call that does not run.
+/// Answers a call with an error, because the call does not run.
 pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Error) {
     let content = error_text(error);
     run.conversation.history.answer(call, content.clone(), true);
@@ -41,20 +41,21 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
     });
 }
 
-/// Answers a call that ran. Returns its result with the names of the tools that it injected.
+/// Answers a call that ended, and adds its request to end the run, if any, to `end_requests`. Returns the result, which lists
+/// the names of the tools that it injected.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
     tool: NamedTool,
     finished: FinishedCall,
-    requests: &mut EndRequests,
+    end_requests: &mut EndRequests,
 ) -> ToolResult {
     let wall_ms = millis(finished.wall);
-    let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, requests);
+    let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, end_requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
     let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
-    let call = call.call;
+    let call = call.history_call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
         name: name.clone(),
@@ -86,7 +87,7 @@ pub(super) fn record_call(
         artifacts,
         is_background,
     });
-    requests.add_result(&result);
+    end_requests.add_result(&result);
     result
 }
 
@@ -109,11 +110,16 @@ pub(super) struct ArrivedResult {
 }
 
 impl ArrivedResult {
-    /// Appends the result to the history with the tools that it injects, then emits the event that `event` creates from the
-    /// text for the model and the types of the artifacts.
-    pub(super) fn record(self, run: &mut RunState<'_>, event: impl FnOnce(String, Vec<String>) -> Event) -> ToolResult {
+    /// Appends the result to the history and applies its injection. Then emits the event that `new_event` creates from the text
+    /// for the model and the types of the artifacts.
+    pub(super) fn record(
+        self,
+        run: &mut RunState<'_>,
+        new_event: impl FnOnce(String, Vec<String>) -> Event,
+    ) -> ToolResult {
         let NamedTool { name, tool, .. } = self.tool;
         let omits_artifacts = tool.is_agent() && run.conversation.drops_nested_artifacts;
+        // The strategies see the answer in the history. Afterwards, it is replaced by the text with the injected tools.
         let history = &mut run.conversation.history;
         history.answer(&self.call, self.result.content(), self.result.is_error());
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
@@ -137,15 +143,15 @@ impl ArrivedResult {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
         }
         let artifacts = result.artifacts.iter().map(|artifact| artifact.kind.clone()).collect();
-        run.emit(&event(content, artifacts));
+        run.emit(&new_event(content, artifacts));
         if !result.denied.is_empty() {
-            run.emit_all(&[Event::AccessDenied {
+            run.emit_and_record(&[Event::AccessDenied {
                 id: id.clone(),
                 denied: result.denied.clone(),
             }]);
         }
         show_user(run, &result);
-        run.emit_all(&changes);
+        run.emit_and_record(&changes);
         if let Some(truncated) = truncated {
             announce_truncation(run, id, &name, truncated, full);
         }
@@ -190,8 +196,8 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     injection.ok()
 }
 
-/// Emits that a result was truncated, and adds the tool that reads the rest. Only a journal needs the full result: a resumed
-/// conversation reads it from there.
+/// Emits that a result was truncated, and adds the tool that reads the rest. The event has the full result only for a journal,
+/// from which a resumed conversation reads it.
 fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
     run.emit(&Event::ResultCut {
         id,
@@ -206,7 +212,7 @@ fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, trun
     });
     let reader = run.conversation.read_result_if_missing();
     let events = run.conversation.toolbox.apply(reader, name);
-    run.emit_all(&events);
+    run.emit_and_record(&events);
 }
 
 /// The result of a call for the model, and the kind of its error if the call failed.
@@ -226,9 +232,9 @@ impl ToolAnswer {
     }
 }
 
-/// Converts the outcome of a call to an answer, and logs errors. An operator error also adds a request to end the run to
-/// `requests`.
-fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
+/// Converts the outcome of a call to an answer, and logs errors. Adds an error that only the operator can fix to
+/// `end_requests`; the model does not see its details.
+fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, end_requests: &mut EndRequests) -> ToolAnswer {
     let name = &tool.name;
     let error = match outcome {
         CallOutcome::Returned(returned) => match *returned {
@@ -243,7 +249,7 @@ fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndReq
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
                 let error_for_model = not_run(error.kind, "the tool's operator must look into it first");
                 let error_for_model = error_for_model.with_denied(error.denied.clone());
-                requests.add_operator_error(error.with_tool(name.as_str()));
+                end_requests.add_operator_error(error.with_tool(name.as_str()));
                 return ToolAnswer::error(&error_for_model);
             }
             Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
@@ -252,7 +258,7 @@ fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndReq
             tracing::error!(tool = %name, "the tool panicked");
             panicked_call().with_tool(name.as_str())
         }
-        CallOutcome::Refused(error) => error,
+        CallOutcome::NotPermitted(error) => error,
         CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),
     };
     tracing::debug!(tool = %name, %error, "the call failed");

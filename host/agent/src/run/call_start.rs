@@ -31,8 +31,8 @@ pub(super) struct CallStart {
 }
 
 impl CallStart {
-    /// Starts the call. Its start is announced before this function returns if there is neither a guard nor a journal, and
-    /// otherwise once the call is permitted. The returned future borrows nothing.
+    /// Returns the future that runs the call, which borrows nothing. Without a guard and a journal, the start of the call is
+    /// announced before this function returns, otherwise after the call is permitted.
     pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
         let is_immediate = self.context.guard().is_none() && self.journal.is_none();
         if is_immediate {
@@ -57,11 +57,12 @@ impl CallStart {
         });
     }
 
+    /// Runs the call if it is permitted, with the permitted arguments.
     async fn run_if_permitted(mut self) -> FinishedCall {
         self.context = self.context.for_new_call();
         let permitted = match self.permit().await {
             Ok(permitted) => permitted,
-            Err(error) => return FinishedCall::refused(error),
+            Err(error) => return FinishedCall::not_permitted(error),
         };
         let edited = permitted.is_edited.then(|| permitted.arguments.clone());
         self.arguments = permitted.arguments;
@@ -114,7 +115,7 @@ impl CallStart {
         FinishedCall::new(CallOutcome::Returned(returned), Duration::ZERO)
     }
 
-    /// Decides whether the call may start. A panic of the approver or of the tool refuses the call.
+    /// Decides whether the call may start. A panic during the decision, such as in an approver, refuses the call.
     async fn permit(&self) -> Result<PermittedCall, Error> {
         let NamedTool { name, definition, tool } = &self.tool;
         let call = StartingCall::new(self.id.clone(), &**tool, self.arguments.clone(), &self.context);

@@ -68,6 +68,7 @@ struct Compaction {
     is_after_refusal: bool,
 }
 
+/// Replaces the older messages by a summary. Returns `false` if a summary would not shorten the history enough.
 async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool, RunFailure> {
     let Compaction {
         tokens,
@@ -79,7 +80,7 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
     };
     let request = summary_request(run, &plan, tokens_max);
     let options = summary_options(&run.conversation.options, tokens_max);
-    announce(run, &request).await?;
+    announce_summary_request(run, &request).await?;
     let started = Instant::now();
     let response = summarize(run, &request, &options).await?;
     let summary = match response.text().trim() {
@@ -113,6 +114,8 @@ fn request_tokens(run: &RunState<'_>) -> usize {
     estimated_tokens(conversation.toolbox.definition_bytes()) + history_tokens(conversation.history.messages())
 }
 
+/// Returns the messages of the request for the summary: the instructions, and a transcript of the messages that the plan
+/// replaces.
 fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize) -> [Message; 2] {
     let messages = run.conversation.history.messages();
     // Three quarters of the limit, since a token counts as four bytes.
@@ -123,6 +126,7 @@ fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize)
     ]
 }
 
+/// Returns the options of the request for the summary: without tools, and with a limit on the length of the summary.
 fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
     ChatOptions {
         max_tokens: Some(u32::try_from(tokens_max / 4).unwrap_or(u32::MAX).min(4096)),
@@ -133,7 +137,7 @@ fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
 }
 
 /// Records the request in the journal, before it is sent.
-async fn announce(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunFailure> {
+async fn announce_summary_request(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunFailure> {
     let Some(journal) = &run.conversation.journal else {
         return Ok(());
     };
@@ -146,7 +150,7 @@ async fn announce(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunF
     committed.map_err(|error| RunFailure::Tool(Error::from(error)))
 }
 
-/// Asks the model for the summary. The user does not see it as it arrives, because it is not an answer.
+/// Requests the summary from the model. It is not streamed to the user, because it is not an answer.
 async fn summarize(
     run: &RunState<'_>,
     request: &[Message; 2],

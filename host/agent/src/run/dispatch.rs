@@ -27,18 +27,18 @@ use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
-/// The limits on the calls of one response that run.
+/// The number of calls of one response that may run.
 pub(super) struct CallQuota {
-    /// Maximum number of calls that run for any response.
+    /// The limit for any response.
     pub(super) per_response: usize,
-    /// The number of calls that the run may still execute.
-    pub(super) per_run: usize,
+    /// The number of calls that the limit of the run and the budgets still allow.
+    pub(super) calls_left: usize,
 }
 
 impl CallQuota {
-    /// Returns the reason why the call at this position of the response exceeds a limit and does not run.
+    /// Returns the error for the call at a position of the response, or `None` if the limits allow the call.
     fn refusal(&self, index: usize) -> Option<Error> {
-        if index >= self.per_run {
+        if index >= self.calls_left {
             return Some(not_run(ErrorKind::LoopLimit, "the run has no tool calls left"));
         }
         (index >= self.per_response).then(|| {
@@ -57,10 +57,10 @@ impl CallQuota {
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
-    requests: EndRequests,
-    /// The reason why the run had to stop: it was cancelled, or its time is over.
+    end_requests: EndRequests,
+    /// The reason why the run must stop before all calls have ended: it was cancelled, or its time is over.
     stop_failure: Option<RunFailure>,
-    /// The last name that no tool has, if a call used such a name.
+    /// The last unknown name that a call of this response used.
     unknown_name: Option<String>,
 }
 
@@ -94,15 +94,15 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         Self {
             run,
             queue,
-            requests: EndRequests::default(),
+            end_requests: EndRequests::default(),
             stop_failure: None,
             unknown_name: None,
         }
     }
 
     /// Adds the requests to end the run that calls of this response made in an earlier process.
-    pub(super) fn with_requests(mut self, requests: EndRequests) -> Self {
-        self.requests = requests;
+    pub(super) fn with_end_requests(mut self, end_requests: EndRequests) -> Self {
+        self.end_requests = end_requests;
         self
     }
 
@@ -121,17 +121,19 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 CallState::Finished(
                     _,
                     FinishedCall {
-                        outcome: CallOutcome::Refused(error),
+                        outcome: CallOutcome::NotPermitted(error),
                         ..
                     },
                 ) => {
-                    record_refusal(self.run, &call.prepared.call, &error);
+                    record_refusal(self.run, &call.prepared.history_call, &error);
                 }
                 CallState::Finished(tool, finished) => {
-                    record_call(self.run, call.prepared, tool, finished, &mut self.requests);
+                    record_call(self.run, call.prepared, tool, finished, &mut self.end_requests);
                 }
-                CallState::Refused(error) => record_refusal(self.run, &call.prepared.call, &error),
-                CallState::Guided(name, guidance) => record_guidance(self.run, &call.prepared.call, name, guidance),
+                CallState::Refused(error) => record_refusal(self.run, &call.prepared.history_call, &error),
+                CallState::Guided(name, guidance) => {
+                    record_guidance(self.run, &call.prepared.history_call, name, guidance)
+                }
                 _ => self.advance(call).await,
             }
         }
@@ -162,7 +164,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Starts every call that can start, then waits until a call ends or the run must stop.
+    /// Returns the first unanswered call to the queue, and starts every call that can start. Then waits until a call ends or
+    /// the run must stop.
     async fn advance(&mut self, first: PendingCall) {
         let Self { run, queue, .. } = self;
         queue.push_front(first);
@@ -180,12 +183,12 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Returns the end of the run after all calls are answered, if the run ends.
+    /// Returns the end of the run after all calls are answered, or `None` if the run continues.
     fn ending(self) -> Result<Option<Ending>, RunFailure> {
         if let Some(failure) = self.stop_failure {
             return Err(failure);
         }
-        if let Some(ending) = self.requests.ending()? {
+        if let Some(ending) = self.end_requests.ending()? {
             return Ok(Some(ending));
         }
         check_unknown_streak(self.run, self.unknown_name.as_deref())?;
@@ -214,21 +217,22 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
     }
 }
 
-/// Starts a call, or takes its outcome from the journal if it must not run again. The returned future borrows nothing.
+/// Returns the future of a call, which borrows nothing. It runs the tool, or returns the outcome from the journal if the call
+/// must not run again.
 pub(super) fn begin_call(
     run: &mut RunState<'_>,
     call: &PreparedCall,
     tool: NamedTool,
 ) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
-    run.emit_all(&events);
-    if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.call.id) {
+    run.emit_and_record(&events);
+    if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.history_call.id) {
         tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
         return ready(finish_recovered(run, call, &tool, outcome)).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
-    let id = &call.call.id;
+    let id = &call.history_call.id;
     let context = if run.receives_late_results {
         run.conversation.late_results.offer(id, &run.context)
     } else {
@@ -243,7 +247,7 @@ pub(super) fn begin_call(
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
     let start = CallStart {
-        id: call.call.id.clone(),
+        id: call.history_call.id.clone(),
         tool,
         arguments,
         context,

@@ -1,4 +1,4 @@
-//! The reasons for which a run ends.
+//! The ends of runs, and the requests of tools to end a run.
 
 use super::inference::ModelReply;
 use crate::model::{FinishReason, ModelError};
@@ -21,7 +21,7 @@ impl Ending {
         }
     }
 
-    /// Creates the ending that a tool requests. A question or a reason becomes the answer of the run.
+    /// Creates the ending that a tool requests with a signal. A question or a reason becomes the answer of the run.
     pub(super) fn by_signal(signal: Signal) -> Self {
         let answer = match &signal {
             Signal::AskUser { question: text } | Signal::Terminate { reason: text } => Some(text.clone()),
@@ -34,18 +34,18 @@ impl Ending {
         }
     }
 
-    /// Returns the answer of the tool that ended the run, for the history. An empty answer counts only if the tool returned it
-    /// as the answer of the run.
+    /// Returns the answer of the tool that ended the run, for the history. An empty text is an answer only if the tool returned
+    /// it as the answer of the run.
     pub(super) fn tool_answer(&self) -> Option<&str> {
         let is_direct = self.stop == StopReason::ReturnDirect;
         self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
     }
 }
 
-/// Ends the run with a response without calls.
+/// Returns the ending of a run whose last response has no calls.
 ///
 /// # Errors
-/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty for a reason that the provider names.
+/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty and the provider names an unknown reason.
 pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
@@ -83,6 +83,9 @@ impl EndRequests {
 
     /// Returns the end of the run, or `None` if no tool requested one. An operator error takes precedence over a signal,
     /// and a signal over a direct answer.
+    ///
+    /// # Errors
+    /// [`RunFailure::Tool`] with the operator error.
     pub(super) fn ending(self) -> Result<Option<Ending>, RunFailure> {
         if let Some(error) = self.operator_error {
             return Err(RunFailure::Tool(error));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::compaction::{compact_after_refusal, compact_if_full};
-use super::prepared_call::{PreparedCall, prepare};
+use super::prepared_call::{PreparedCall, prepare_calls};
 use super::run_state::RunState;
 use super::spans;
 use super::stop::StopSignal;
@@ -41,8 +41,11 @@ impl ModelReply {
     }
 }
 
-/// Performs an inference, and continues the response while the provider pauses it and the limits allow another inference.
-pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
+/// Performs an inference. While the provider pauses the response and the limits allow it, further inferences continue it.
+///
+/// # Errors
+/// As [`infer`].
+pub(super) async fn infer_until_complete(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
     let mut pauses = 0;
     loop {
         let reply = infer(run, None).await?;
@@ -54,7 +57,7 @@ pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFai
     }
 }
 
-/// Performs one inference and appends the response to the history.
+/// Performs one inference and appends the response to the history. `choice` replaces the tool choice of the options.
 ///
 /// # Errors
 /// [`RunFailure`] if a budget is exhausted, the run must stop, or the model or the journal fails.
@@ -77,9 +80,9 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         options.answer_schema = Some(schema.clone());
     }
     let started = Instant::now();
-    let response = match request(run, &options).await {
+    let response = match send_request(run, &options).await {
         Err(RunFailure::Model(ModelError::ContextExceeded { .. })) if compact_after_refusal(run).await? => {
-            request(run, &options).await?
+            send_request(run, &options).await?
         }
         response => response?,
     };
@@ -87,7 +90,7 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
 }
 
 /// Sends a request to the model, and returns its response.
-async fn request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<ChatResponse, RunFailure> {
+async fn send_request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<ChatResponse, RunFailure> {
     announce_request(run, options).await?;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;
@@ -115,13 +118,13 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
     };
     let tools = conversation.toolbox.declared().iter();
     let tools: Vec<_> = tools.map(|tool| (&tool.name, &*tool.definition)).collect();
-    let request = json_sha256(&(conversation.history.texts(), tools, options)).map_err(|error| {
+    let digest = json_sha256(&(conversation.history.texts(), tools, options)).map_err(|error| {
         let message = "the request to the model has no JSON form";
         RunFailure::Tool(Error::new(ErrorKind::Internal, Phase::Model, message).with_source(error))
     })?;
     run.emit(&Event::ModelAsked {
         iteration: run.tally.iterations,
-        request,
+        request: digest,
     });
     journal
         .commit()
@@ -138,7 +141,7 @@ fn tool_choice(options: &ChatOptions, iteration: u32) -> ToolChoice {
     }
 }
 
-/// A request to the model.
+/// A request to the model, and the output to which its response is streamed.
 struct Inference<'r> {
     model: &'r dyn ChatModel,
     messages: &'r [Message],
@@ -194,14 +197,15 @@ impl Inference<'_> {
     }
 }
 
-/// Appends a response to the history and charges its cost.
+/// Appends a response to the history, charges its cost, and emits its events. Returns the response with its calls ready to run.
 fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
     let message_tokens = history_tokens(history.messages());
     let requested = response.tool_calls.clone();
-    let calls = prepare(response.tool_calls, &response.finish, history);
-    let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
+    let calls = prepare_calls(response.tool_calls, &response.finish, history);
+    let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.history_call.clone()).collect();
+    // The event has the calls as the model wrote them only if the history has them in another form.
     let requested = if requested == tool_calls { Vec::new() } else { requested };
     history.append_response(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
@@ -226,8 +230,8 @@ fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duratio
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
         run.emit(&Event::ArgumentsRepaired {
-            id: prepared.call.id.clone(),
-            name: prepared.call.name.clone(),
+            id: prepared.history_call.id.clone(),
+            name: prepared.history_call.name.clone(),
         });
     }
     ModelReply {

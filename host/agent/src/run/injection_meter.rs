@@ -4,7 +4,7 @@ use crate::event::InjectionCost;
 use crate::journal::estimated_tokens;
 use crate::model::TokenUsage;
 
-/// Compares the requests of a run, to measure what injected tools add to them.
+/// A meter that compares the requests of a run, to measure how much injected tools add to them.
 #[derive(Default)]
 pub(super) struct InjectionMeter {
     /// The estimated size of the tools that were injected since the last request, in tokens.
@@ -22,7 +22,7 @@ struct RequestSize {
 }
 
 impl InjectionMeter {
-    /// Adds injected tools of this size.
+    /// Adds tools that were injected, by the size of their definitions in the prompt.
     pub(super) fn inject(&mut self, prompt_bytes: u64) {
         let bytes = usize::try_from(prompt_bytes).unwrap_or(usize::MAX);
         self.injected_tokens = self.injected_tokens.saturating_add(estimated_tokens(bytes) as u64);
@@ -33,8 +33,8 @@ impl InjectionMeter {
         self.last_request = None;
     }
 
-    /// Compares a request with the last one. Returns the cost of the tools that were injected between them, if there
-    /// were any. `message_tokens` is the estimated size of the messages of the request.
+    /// Compares a request with the last one. Returns the cost of the tools that were injected between the two, or `None` if no
+    /// tool was injected. `message_tokens` is the estimated size of the messages of the request.
     pub(super) fn measure(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let size = RequestSize {
             reported: usage.input_tokens,

@@ -19,21 +19,23 @@ use toolwit_core::{
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// Calls the tools that existed when the outer call began, and those that the strategies can restore. A plugin may
-/// thus call a registry tool that its grant names, even if the model has not found the tool.
+/// The [`ToolCaller`] that one tool receives. It calls the tools that existed when the outer call began, and those that the
+/// strategies can restore. So a plugin can call a registry tool that its grant names, even if the model has not found the tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
-    /// The calling tool.
+    /// The id of the calling tool.
     caller: ToolId,
 }
 
 /// The data that all calls inside one call of the model share.
 struct NestedScope {
     /// The id of the model's call.
-    call: String,
+    outer_call_id: String,
+    /// The tools that existed when the outer call began.
     tools: Arc<ToolSet>,
     /// The tools that a strategy gates.
     gated: HashSet<ToolId>,
+    /// The calls that had ended when the outer call began.
     calls_before: Arc<CallLog>,
     lineage: Arc<Lineage>,
     turn: u32,
@@ -48,15 +50,15 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Lets a tool call all callable tools except those that a strategy gates: strategies observe only the calls of the
+    /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls of the
     /// model, so only the model may call gated tools.
-    pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
+    pub(super) fn new(run: &RunState<'_>, outer_call_id: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();
         let gated = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
         let gated = gated.map(|tool| tool.definition.id.clone()).collect();
         let scope = NestedScope {
-            call: call.to_owned(),
+            outer_call_id: outer_call_id.to_owned(),
             tools,
             gated,
             calls_before: toolbox.calls().clone(),
@@ -77,7 +79,7 @@ impl NestedCaller {
 
 impl NestedScope {
     /// Returns the tool of an id; `None` if it does not exist or a strategy gates it.
-    fn callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
+    fn find_callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         let id = ToolId::from_text(id);
         match self.tools.by_id(&id) {
             Some(named) => (!self.gated.contains(&id)).then(|| named.tool.clone()),
@@ -123,13 +125,14 @@ fn unknown_tool(id: &str) -> ToolError {
 impl ToolCaller for NestedCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let number = self.scope.call_count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let call_id = format!("{}/{number}", self.scope.call);
-        let requested = shortened_id(id);
+        let call_id = format!("{}/{number}", self.scope.outer_call_id);
+        let requested_id = shortened_id(id);
         let inner = || Self {
             scope: self.scope.clone(),
-            caller: requested.clone(),
+            caller: requested_id.clone(),
         };
-        // The guard is that of the run, whatever context the caller passes.
+        // The caller can pass another context than the one that it received. Guard and clock are nevertheless those of the run,
+        // and the chain contains the caller.
         let context = match &self.scope.guard {
             Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
@@ -145,10 +148,10 @@ impl ToolCaller for NestedCaller {
         let context = if CallChain::of(&context).last() == Some(&self.caller) {
             context
         } else {
-            CallChain::enter(context, &self.caller, &*self.scope.call)
+            CallChain::enter(context, &self.caller, &*self.scope.outer_call_id)
         };
         let context = context.for_new_call();
-        let tool = self.scope.callable(id, &context);
+        let tool = self.scope.find_callable(id, &context);
         let arguments = match &tool {
             Some(tool) if self.scope.guard.is_some() => {
                 let call = StartingCall::new(&*call_id, &**tool, arguments, &context);
@@ -156,8 +159,8 @@ impl ToolCaller for NestedCaller {
             }
             _ => arguments,
         };
-        let mut events = NestedCallEvents::begin(self, number, requested.clone());
-        let context = CallChain::enter(context, &requested, call_id);
+        let mut events = NestedCallEvents::begin(self, number, requested_id.clone());
+        let context = CallChain::enter(context, &requested_id, call_id);
         let returned = match tool {
             Some(tool) => tool.call(arguments, &context).await,
             None => Err(unknown_tool(id)),
@@ -174,7 +177,7 @@ impl ToolCaller for NestedCaller {
     }
 
     async fn effect_of(&self, id: &str, context: &ToolContext) -> Option<Effect> {
-        let tool = self.scope.callable(id, context)?;
+        let tool = self.scope.find_callable(id, context)?;
         Some(context.access(&*tool, &Arguments::new()).await.effect)
     }
 }
@@ -188,7 +191,7 @@ impl NestedCaller {
         };
         if !denied.is_empty() {
             self.scope.observers.emit(&Event::AccessDenied {
-                id: self.scope.call.clone(),
+                id: self.scope.outer_call_id.clone(),
                 denied: denied.clone(),
             });
         }
@@ -209,7 +212,7 @@ impl NestedCallEvents {
     fn begin(caller: &NestedCaller, number: u32, tool: ToolId) -> Self {
         let scope = caller.scope.clone();
         scope.observers.emit(&Event::NestedCallStarted {
-            id: scope.call.clone(),
+            id: scope.outer_call_id.clone(),
             number,
             caller: caller.caller.clone(),
             tool: tool.clone(),
@@ -227,7 +230,7 @@ impl NestedCallEvents {
 impl Drop for NestedCallEvents {
     fn drop(&mut self) {
         self.scope.observers.emit(&Event::NestedCallFinished {
-            id: self.scope.call.clone(),
+            id: self.scope.outer_call_id.clone(),
             number: self.number,
             tool: self.tool.clone(),
             wall_ms: millis(self.started.elapsed()),

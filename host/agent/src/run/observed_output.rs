@@ -5,30 +5,30 @@ use std::sync::Arc;
 use crate::event::{Event, Observers};
 use toolwit_core::{Origin, OutputSink, ToolContext};
 
-/// The output of one call: it emits progress as an event and passes everything to the user.
+/// The output of one call. It emits progress as an event, and passes everything to the output of the user.
 pub(super) struct ObservedOutput {
-    user: Option<Arc<dyn OutputSink>>,
+    user_output: Option<Arc<dyn OutputSink>>,
     observers: Observers,
     /// The id of the model's call.
-    call: String,
+    call_id: String,
 }
 
 impl ObservedOutput {
     /// Returns the context with an output that emits the progress of a call. In an agent, this output replaces the
     /// output of the outer call, so that progress is emitted once: by the process in which it is made.
-    pub(super) fn observe(context: ToolContext, observers: &Observers, call: &str) -> ToolContext {
+    pub(super) fn observe(context: ToolContext, observers: &Observers, call_id: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();
-        let user = match (output, outer) {
+        let user_output = match (output, outer) {
             (Some(output), Some(outer)) if std::ptr::addr_eq(Arc::as_ptr(output), Arc::as_ptr(outer)) => {
-                outer.user.clone()
+                outer.user_output.clone()
             }
             _ => output.cloned(),
         };
         let observed = Arc::new(Self {
-            user,
+            user_output,
             observers: observers.clone(),
-            call: call.to_owned(),
+            call_id: call_id.to_owned(),
         });
         context.with_output(observed.clone()).with_extension(observed)
     }
@@ -37,35 +37,35 @@ impl ObservedOutput {
 impl OutputSink for ObservedOutput {
     fn progress(&self, text: &str) {
         self.observers.emit(&Event::Progress {
-            id: self.call.clone(),
+            id: self.call_id.clone(),
             text: text.to_owned(),
         });
-        if let Some(user) = &self.user {
-            user.progress(text);
+        if let Some(output) = &self.user_output {
+            output.progress(text);
         }
     }
 
     fn communicate(&self, text: &str) {
-        if let Some(user) = &self.user {
-            user.communicate(text);
+        if let Some(output) = &self.user_output {
+            output.communicate(text);
         }
     }
 
     fn words(&self, text: &str, origin: &Origin) {
-        if let Some(user) = &self.user {
-            user.words(text, origin);
+        if let Some(output) = &self.user_output {
+            output.words(text, origin);
         }
     }
 
     fn reasoning(&self, text: &str, origin: &Origin) {
-        if let Some(user) = &self.user {
-            user.reasoning(text, origin);
+        if let Some(output) = &self.user_output {
+            output.reasoning(text, origin);
         }
     }
 
     fn call_announced(&self, name: &str, origin: &Origin) {
-        if let Some(user) = &self.user {
-            user.call_announced(name, origin);
+        if let Some(output) = &self.user_output {
+            output.call_announced(name, origin);
         }
     }
 }

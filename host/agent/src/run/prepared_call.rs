@@ -5,13 +5,13 @@ use crate::state::History;
 use crate::toolbox::{CALL_TOOL, gateway_target};
 use toolwit_core::{Arguments, Error, ErrorKind, NamedTool, Phase, ToolCall, ToolName, parse_arguments};
 
-/// One call of a response.
+/// One call of a response, with its parsed arguments.
 pub(super) struct PreparedCall {
     /// The call as stored in the history: with a unique id, a name that providers accept, and arguments that are a JSON object.
-    pub(super) call: ToolCall,
+    pub(super) history_call: ToolCall,
     /// The name of the tool to call, as the model wrote it.
     pub(super) requested_name: String,
-    /// The arguments for the tool, or the reason why the call does not run.
+    /// The arguments for the tool, or the error if they are invalid or incomplete, so that the call does not run.
     pub(super) arguments: Result<Arguments, Error>,
     /// Whether the JSON of the arguments was repaired.
     pub(super) is_repaired: bool,
@@ -19,9 +19,9 @@ pub(super) struct PreparedCall {
 
 /// Prepares the calls of a response.
 ///
-/// Arguments that are not a JSON object are stored as `{}`: some servers parse the history that they receive, and the call
+/// Invalid or incomplete arguments are stored as `{}`, because some servers parse the history that they receive. Such a call
 /// does not run.
-pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut History) -> Vec<PreparedCall> {
+pub(super) fn prepare_calls(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut History) -> Vec<PreparedCall> {
     calls
         .into_iter()
         .map(|call| {
@@ -32,7 +32,7 @@ pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut
                 Err(_) => "{}".to_owned(),
             };
             PreparedCall {
-                call: ToolCall {
+                history_call: ToolCall {
                     id: history.claim_id(&call.id),
                     name: name_in_history(&call.name),
                     arguments,
@@ -46,7 +46,7 @@ pub(super) fn prepare(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut
 }
 
 impl PreparedCall {
-    /// Returns the serial group of the call of a tool.
+    /// Returns the serial group to which this call of `tool` belongs, or `None` if it can run at the same time as any other.
     pub(super) fn serial_group(&self, tool: &NamedTool) -> Option<u64> {
         match &self.arguments {
             Ok(arguments) => tool.tool.serial_group_for(arguments),
@@ -54,7 +54,8 @@ impl PreparedCall {
         }
     }
 
-    /// Converts a call of the gateway tool to a call of its target. The history contains the call of the gateway tool.
+    /// Converts a call of the gateway tool to a call of its target, and returns other calls unchanged. The history contains the
+    /// call of the gateway tool.
     pub(super) fn through_gateway(mut self) -> Self {
         if self.requested_name != CALL_TOOL {
             return self;
@@ -77,13 +78,13 @@ impl PreparedCall {
 /// count as incomplete.
 fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
     let parsed = parse_arguments(text);
-    if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {
+    if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.is_repaired) {
         let message = "the answer was cut before this call was complete; it was not executed";
         return Err(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
             .with_suggestion("call it again, with shorter arguments"));
     }
     parsed
-        .map(|parsed| (parsed.arguments, parsed.repaired))
+        .map(|parsed| (parsed.arguments, parsed.is_repaired))
         .map_err(Error::from)
 }
 

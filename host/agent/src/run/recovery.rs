@@ -1,4 +1,4 @@
-//! The decisions about the calls of an interrupted run: which run again, and with which outcome the others are answered.
+//! The decisions about the calls of an interrupted run: which of them run, and with which outcome the others are answered.
 
 use std::collections::HashMap;
 
@@ -18,17 +18,17 @@ pub(super) struct RecoveryPlan {
     /// The ids of the calls that run again.
     pub(super) rerun_ids: Vec<String>,
     /// The earlier starts of the calls that run again, by their ids.
-    pub(super) starts: HashMap<String, RecordedStart>,
+    pub(super) earlier_starts: HashMap<String, RecordedStart>,
 }
 
 /// Decides what happens to the open calls. None of them may be [unresolved](OpenCall::is_unresolved).
-pub(super) fn plan_recovery(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
+pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
         outcomes: HashMap::new(),
         rerun_ids: Vec::new(),
-        starts: HashMap::new(),
+        earlier_starts: HashMap::new(),
     };
-    for open in open {
+    for open in open_calls {
         let id = &open.call.id;
         let Some(started) = &open.started else { continue };
         let outcome = match (&open.outcome, open.resolution) {
@@ -49,7 +49,7 @@ pub(super) fn plan_recovery(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan 
             None => {
                 tracing::info!(tool = %started.name, call = %id, "a call that was interrupted runs again");
                 plan.rerun_ids.push(id.clone());
-                plan.starts
+                plan.earlier_starts
                     .extend(started.start.clone().map(|start| (id.clone(), start)));
             }
         }
@@ -79,7 +79,10 @@ pub(super) async fn changed_tools(
     changed
 }
 
-/// Checks that a call runs again with the arguments of its earlier start. Arguments that a person edited are not compared.
+/// Checks that a call runs again with the arguments of its earlier start. If a person edited those, they are not compared.
+///
+/// # Errors
+/// [`JournalError::Divergence`] if the arguments differ.
 pub(super) fn check_same_arguments(
     id: &str,
     earlier: &RecordedStart,
@@ -94,8 +97,8 @@ pub(super) fn check_same_arguments(
     Err(JournalError::Divergence(message))
 }
 
-/// Returns the outcome of a call whose tool has another definition than when the call began, or `None` if the call can run
-/// again.
+/// Returns the outcome of a call that must not run again, because its tool has another definition than when the call began.
+/// Returns `None` if the definitions are equal or one of them is missing.
 fn refuse_redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
     let started = open.started.as_ref()?;
     let start = started.start.as_ref()?;
@@ -105,7 +108,7 @@ fn refuse_redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome>
     if named.definition.digest() == start.definition {
         return None;
     }
-    let reason = "the host stopped while it ran, and the definition of the tool has changed since then";
+    let reason = "the definition of the tool has changed since the host stopped during this call";
     let error =
         not_run(ErrorKind::ToolUnavailable, reason).with_suggestion("read the definition again before you call it");
     Some(refused_outcome(error))
@@ -130,7 +133,7 @@ pub(super) fn prepare_open_calls(open: Vec<OpenCall>, finish: &FinishReason) -> 
             };
             PreparedCall {
                 requested_name: open.call.name.clone(),
-                call: open.call,
+                history_call: open.call,
                 arguments,
                 is_repaired: false,
             }

@@ -61,7 +61,7 @@ pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
         .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
 }
 
-/// Returns the error for a call that does not run, for a reason that is independent of its name and arguments.
+/// Returns the error for a call that does not run, whatever its name and arguments are.
 pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }
@@ -106,7 +106,7 @@ fn quoted(names: &[ToolName]) -> String {
     names.join(", ")
 }
 
-/// Returns the answer to a call whose tool panicked.
+/// Returns the error for a call whose tool panicked.
 pub(super) fn panicked_call() -> Error {
     let message = "the tool panicked inside the host; the call may have taken effect";
     Error::new(ErrorKind::Internal, Phase::Execute, message)

@@ -26,7 +26,7 @@ pub(super) struct RunState<'c> {
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
-    /// The schema of the answer, which takes precedence over that of the options.
+    /// The JSON Schema of the answer, which takes precedence over that of the options.
     pub(super) answer_schema: Option<Value>,
     /// Whether tools may deliver results after their call was answered.
     pub(super) receives_late_results: bool,
@@ -40,7 +40,7 @@ pub(super) struct DetachedRun {
 }
 
 impl<'c> RunState<'c> {
-    /// Opens an account and a deadline for a run with the given context.
+    /// Begins a run: opens its account, starts its clock, and adds both to the context of its tools.
     pub(super) fn new(conversation: &'c mut ConversationState, context: &ToolContext) -> Self {
         let limits = &conversation.limits;
         let process = conversation.process.clone();
@@ -91,19 +91,21 @@ impl<'c> RunState<'c> {
             stop: run.stop,
             account: run.account,
             tally: RunTally::default(),
+            // A single call delivers no late result, and its answer is the result of the tool.
             receives_late_results: false,
             answer_schema: None,
         }
     }
 
+    /// Emits an event that the tally of the run does not count.
     pub(super) fn emit(&self, event: &Event) {
         self.conversation.observers.emit(event);
     }
 
-    /// Emits, counts and logs events about the tools and denied accesses.
-    pub(super) fn emit_all(&mut self, events: &[Event]) {
+    /// Emits, records and logs events about the tools and denied accesses.
+    pub(super) fn emit_and_record(&mut self, events: &[Event]) {
         for event in events {
-            self.tally.count(event);
+            self.tally.record(event);
             match event {
                 Event::ToolsInjected { trigger, names, .. } => {
                     tracing::info!(count = names.len(), %trigger, names = joined(names), "tools injected");

@@ -24,7 +24,7 @@ use toolwit_core::{
 pub(crate) enum SingleCallStart {
     /// The call can run.
     Ready(Box<SingleCall>),
-    /// The call does not run.
+    /// The call does not run, because no tool with this name can be called.
     Refused(Error),
     /// The tool is locked. The text describes how to unlock it.
     Locked(String),
@@ -48,7 +48,7 @@ pub(crate) struct EndedCall {
 
 /// The result of a single call, after it was applied to the conversation.
 pub(crate) struct SingleAnswer {
-    /// The id of the tool that ran.
+    /// The id of the tool that was called.
     pub(crate) tool: ToolId,
     /// The result; an error result if the call could not run to its end.
     pub(crate) result: ToolResult,
@@ -75,13 +75,14 @@ impl SingleCall {
         if let CallGate::Locked(guidance) = run.gate(&tool) {
             return SingleCallStart::Locked(guidance);
         }
-        let call = ToolCall {
+        let history_call = ToolCall {
             id,
             name: tool.name.to_string(),
+            // Only the history would contain them, which is cleared after the call.
             arguments: String::new(),
         };
         let prepared = PreparedCall {
-            call,
+            history_call,
             requested_name: name.to_owned(),
             arguments: Ok(arguments),
             is_repaired: false,
@@ -100,7 +101,8 @@ impl SingleCall {
         self.prepared.serial_group(&self.tool)
     }
 
-    /// Runs the call. After a cancellation or the deadline of the run, the tool has a second to end by itself.
+    /// Runs the call, unless it was cancelled before. After a later cancellation or the deadline of the run, the tool has
+    /// [`STOP_GRACE`] to end by itself.
     pub(crate) async fn run(self) -> EndedCall {
         let Self {
             run,
@@ -169,7 +171,7 @@ impl EndedCall {
 /// Returns the tool of this name.
 ///
 /// # Errors
-/// An error for the caller if no tool has the name, or if the tool was removed.
+/// [`Error`] for the caller if no tool has the name, the tool is inside a closed facade, or it was removed.
 fn look_up(run: &RunState<'_>, name: &str) -> Result<NamedTool, Error> {
     let toolbox = &run.conversation.toolbox;
     match toolbox.look_up(name) {

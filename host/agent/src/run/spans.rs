@@ -1,4 +1,5 @@
-//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI.
+//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and with
+//! attributes of this crate that begin with `toolwit.`.
 //!
 //! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
 
@@ -12,7 +13,7 @@ use crate::process::AgentName;
 use crate::state::ConversationState;
 use toolwit_core::{Arguments, NamedTool, ToolResult};
 
-/// The target of events with content.
+/// The target of events with the content of messages and calls.
 pub(super) const CONTENT: &str = "toolwit::content";
 
 /// Opens the span of a run. The span of an agent's run has the name of the agent.
@@ -121,6 +122,7 @@ pub(super) fn end_chat(span: &Span, response: &Result<ChatResponse, RunFailure>)
     }
 }
 
+/// Returns the finish reason as providers name it.
 fn finish_reason(finish: &FinishReason) -> &str {
     match finish {
         FinishReason::Stop => "stop",
@@ -164,7 +166,7 @@ pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
             }
             Err(error) => Some(error.report().kind.to_string()),
         },
-        CallOutcome::Refused(error) => Some(error.kind.to_string()),
+        CallOutcome::NotPermitted(error) => Some(error.kind.to_string()),
         CallOutcome::Panicked => Some("panic".to_owned()),
         CallOutcome::Abandoned => Some("cancelled".to_owned()),
     };
@@ -173,6 +175,7 @@ pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
     }
 }
 
+/// Emits the result as an event with content, if such events are enabled.
 fn record_result(span: &Span, result: &ToolResult) {
     if enabled!(target: CONTENT, Level::TRACE) {
         span.in_scope(|| trace!(target: CONTENT, { gen_ai.tool.call.result = result.for_llm.as_str() }, "content"));

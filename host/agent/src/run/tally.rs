@@ -6,9 +6,10 @@ use crate::model::TokenUsage;
 use crate::outcome::{CallRecord, RunUsage};
 use toolwit_core::{Artifact, DeniedAccess, ToolName};
 
-/// The counters and products of a run so far.
+/// The counts and the results of a run so far.
 #[derive(Default)]
 pub(super) struct RunTally {
+    /// The number of inferences, without those that summarize the history.
     pub(super) iterations: u32,
     /// The calls that ran.
     pub(super) calls: Vec<CallRecord>,
@@ -22,27 +23,28 @@ pub(super) struct RunTally {
     pub(super) injected: Vec<ToolName>,
     /// The names of the removed tools.
     pub(super) removed: Vec<ToolName>,
+    /// The usage by injected tools. Tokens and cost are zero here, because the account of the run counts them.
     pub(super) usage: RunUsage,
     pub(super) injection_meter: InjectionMeter,
     /// The number of consecutive responses that called an unknown tool.
     pub(super) unknown_streak: u32,
     /// Whether the declared tools changed.
     pub(super) has_changed_declarations: bool,
-    /// The last text of the model.
+    /// The last text of the model that is not empty.
     pub(super) last_text: Option<String>,
 }
 
 impl RunTally {
-    /// Measures and counts the cost of the tools that were injected since the last request. `message_tokens` is the estimated
-    /// size of the messages of this request.
+    /// Measures, counts and returns the cost of the tools that were injected since the last request. Returns `None` if no tool
+    /// was injected. `message_tokens` is the estimated size of the messages of this request.
     pub(super) fn count_injection(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let cost = self.injection_meter.measure(message_tokens, usage)?;
         self.usage.injected_tokens = self.usage.injected_tokens.saturating_add(cost.tokens());
         Some(cost)
     }
 
-    /// Counts the tools that an event adds or removes, and denied accesses.
-    pub(super) fn count(&mut self, event: &Event) {
+    /// Records the tools that an event adds or removes, and the accesses that were denied.
+    pub(super) fn record(&mut self, event: &Event) {
         self.has_changed_declarations |= changes_declarations(event);
         match event {
             Event::ToolsInjected {

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending, conclude};
-use super::inference::{ModelReply, infer, respond};
+use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
 use super::recovery::{changed_tools, plan_recovery, prepare_open_calls, unresolved_calls_error};
@@ -22,7 +22,7 @@ use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, error_text, interrupted_call};
 use toolwit_core::{Error, ErrorKind, LOOP_ID, Message, ToolContext, ToolName};
 
-/// A run in progress. Even if its future is dropped, the history stays valid.
+/// A run in progress. If its future is dropped, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
     run: RunState<'c>,
     started: Instant,
@@ -30,8 +30,8 @@ pub(crate) struct ToolLoop<'c> {
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
-    /// Whether the end of the run was emitted, or the run was refused before it began.
-    is_finished: bool,
+    /// Whether a drop emits no end of the run: the end was emitted already, or the run did not begin or continue.
+    is_closed: bool,
 }
 
 impl<'c> ToolLoop<'c> {
@@ -41,7 +41,7 @@ impl<'c> ToolLoop<'c> {
             started: Instant::now(),
             awaits_background: false,
             roles: Vec::new(),
-            is_finished: false,
+            is_closed: false,
         }
     }
 
@@ -65,13 +65,13 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers a user message or, without a message, the late results of background calls.
     ///
-    /// A run with a message is not recorded if it is refused at once: because a budget is exhausted, the run was cancelled or
-    /// the tools of a role cannot be resolved. The message then does not enter the history, and no turn begins.
+    /// A run with a message can be refused before its turn begins: if a limit is reached, the run is cancelled, or the tools of
+    /// a role cannot be resolved. The message then does not enter the history, and no event is emitted.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
         {
-            self.is_finished = true;
+            self.is_closed = true;
             self.run.conversation.process.end_run(failure.stop());
             let outcome = self.take_outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
@@ -85,7 +85,7 @@ impl<'c> ToolLoop<'c> {
         spans::run_in_span(span, turn).await
     }
 
-    /// Ends the run, and stores its last events.
+    /// Ends the run, and stores its last events. If these cannot be stored, the run fails, also after an answer.
     async fn end(mut self, ending: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
         let ended = match ending {
             Ok(ending) => Ok(self.finish(ending)),
@@ -108,14 +108,14 @@ impl<'c> ToolLoop<'c> {
 
     /// Continues the run that an earlier process did not finish.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        // The run stays interrupted until it continues, also if the future is dropped before.
-        self.is_finished = true;
-        let resumable = match self.run.conversation.interrupted.clone() {
+        // If the future is dropped before the run continues, the run stays interrupted.
+        self.is_closed = true;
+        let planned = match self.run.conversation.interrupted.clone() {
             Some(interrupted) => self.plan_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
         };
-        let interrupted = match resumable {
+        let interrupted = match planned {
             Ok(interrupted) => interrupted,
             Err(failure) => {
                 let outcome = self.take_outcome(Ending::new(None, failure.stop()));
@@ -123,7 +123,7 @@ impl<'c> ToolLoop<'c> {
             }
         };
         self.run.conversation.interrupted = None;
-        self.is_finished = false;
+        self.is_closed = false;
         let span = spans::invoke_agent(self.run.conversation);
         let turn = async move {
             let ending = self.continue_from(interrupted).await;
@@ -152,7 +152,7 @@ impl<'c> ToolLoop<'c> {
         run.conversation.process.begin_run(None);
         let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
-        run.conversation.earlier_starts = plan.starts;
+        run.conversation.earlier_starts = plan.earlier_starts;
         let declared = run.conversation.toolbox.declared_names();
         let only_in = |names: &[ToolName], others: &[ToolName]| -> Vec<ToolName> {
             names.iter().filter(|name| !others.contains(name)).cloned().collect()
@@ -167,7 +167,7 @@ impl<'c> ToolLoop<'c> {
         Ok(interrupted)
     }
 
-    /// Continues with the last response of the model, or sends the request again.
+    /// Continues after the model's last response, with its open calls or its text, or sends the unanswered request again.
     async fn continue_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
         let Some(reply) = interrupted.last_reply else {
             // The unanswered request is sent again, as the same iteration.
@@ -175,9 +175,9 @@ impl<'c> ToolLoop<'c> {
             return self.repeat().await;
         };
         self.run.tally.last_text = Some(reply.content.clone()).filter(|text| !text.is_empty());
-        let mut requests = EndRequests::default();
+        let mut end_requests = EndRequests::default();
         for outcome in interrupted.answered_outcomes {
-            requests.add_result(&outcome.into_result());
+            end_requests.add_result(&outcome.into_result());
         }
         let calls = prepare_open_calls(interrupted.open, &reply.finish);
         if reply.is_paused() {
@@ -191,13 +191,13 @@ impl<'c> ToolLoop<'c> {
             };
             return conclude(reply);
         }
-        if let Some(ending) = self.run_calls(calls, requests).await? {
-            return Ok(self.end_by_tool(ending));
+        if let Some(ending) = self.run_calls(calls, end_requests).await? {
+            return Ok(self.append_tool_answer(ending));
         }
         self.repeat().await
     }
 
-    /// Checks that the run can begin, and adds the tools of its roles.
+    /// Checks that the run can begin, and replaces the tools of the last turn's roles by those of this turn's roles.
     async fn prepare(&mut self) -> Result<(), RunFailure> {
         if let Some(failure) = self.refusal() {
             return Err(failure);
@@ -213,7 +213,7 @@ impl<'c> ToolLoop<'c> {
         Ok(())
     }
 
-    /// Returns the reason why the run cannot begin.
+    /// Returns the reason why the run cannot begin, or `None` if it can.
     fn refusal(&self) -> Option<RunFailure> {
         let run = &self.run;
         run.stop
@@ -224,7 +224,7 @@ impl<'c> ToolLoop<'c> {
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
         let conversation = &mut *self.run.conversation;
-        // A new message ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
+        // A new turn ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
         conversation.interrupted = None;
         if let Some(prompt) = prompt {
             conversation.history.append(Message::user(prompt));
@@ -243,16 +243,16 @@ impl<'c> ToolLoop<'c> {
             inject_for_turn(&mut self.run).await;
         }
         let limited = self.run.conversation.toolbox.limit_declared();
-        self.run.emit_all(&limited);
+        self.run.emit_and_record(&limited);
     }
 
     /// Repeats inference and calls until the run ends.
     async fn repeat(&mut self) -> Result<Ending, RunFailure> {
         while self.run.tally.iterations < self.run.conversation.limits.iterations_max {
             if let Some(signal) = record_late_results(&mut self.run) {
-                return Ok(self.end_by_tool(Ending::by_signal(signal)));
+                return Ok(self.append_tool_answer(Ending::by_signal(signal)));
             }
-            let reply = respond(&mut self.run).await?;
+            let reply = infer_until_complete(&mut self.run).await?;
             if reply.calls.is_empty() {
                 let ending = conclude(reply)?;
                 if self.awaits_background && self.wait_for_late_result().await? {
@@ -261,13 +261,13 @@ impl<'c> ToolLoop<'c> {
                 return Ok(ending);
             }
             if let Some(ending) = self.run_calls(reply.calls, EndRequests::default()).await? {
-                return Ok(self.end_by_tool(ending));
+                return Ok(self.append_tool_answer(ending));
             }
         }
         self.end_of_iterations().await
     }
 
-    /// Waits for a late result within the limits of the run. Returns `false` if no background call is open.
+    /// Waits for a late result, or until the run must stop. Returns `false` if no background call is open.
     async fn wait_for_late_result(&mut self) -> Result<bool, RunFailure> {
         let RunState { conversation, stop, .. } = &mut self.run;
         tokio::select! {
@@ -277,8 +277,8 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Appends the answer of the tool that ended the run to the history, if it has one. Returns the ending unchanged.
-    fn end_by_tool(&mut self, ending: Ending) -> Ending {
+    /// Appends the answer of an ending that a tool requested to the history, if there is one. Returns the ending.
+    fn append_tool_answer(&mut self, ending: Ending) -> Ending {
         if let Some(answer) = ending.tool_answer() {
             let message = Message::assistant(answer, Vec::new());
             self.run.conversation.history.append(message);
@@ -289,12 +289,12 @@ impl<'c> ToolLoop<'c> {
         ending
     }
 
-    /// Runs the calls of a response, as far as the limits allow. `requests` are the requests to end the run that calls
-    /// of this response made in an earlier process.
+    /// Runs the calls of a response, as far as the limits allow. Returns `None` if the run continues. `end_requests` are
+    /// the requests to end the run that earlier calls of the response made in an earlier process.
     async fn run_calls(
         &mut self,
         calls: Vec<PreparedCall>,
-        requests: EndRequests,
+        end_requests: EndRequests,
     ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
         if let Some(exhausted) = run.account.reached_limit() {
@@ -302,22 +302,22 @@ impl<'c> ToolLoop<'c> {
             return Err(exhausted);
         }
         let limits = &run.conversation.limits;
-        let max = limits.calls_max;
-        let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-        let calls_left = max.saturating_sub(run.tally.calls_requested);
-        let allowance = run.account.take_calls(requested.min(calls_left));
+        let calls_max = limits.calls_max;
+        let call_count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        let calls_left = calls_max.saturating_sub(run.tally.calls_requested);
+        let allowance = run.account.take_calls(call_count.min(calls_left));
         let quota = CallQuota {
             per_response: limits.calls_per_response_max as usize,
-            per_run: allowance.allowed as usize,
+            calls_left: allowance.allowed as usize,
         };
-        run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
-        let dispatch = Dispatch::new(run, calls, &quota).with_requests(requests);
+        run.tally.calls_requested = run.tally.calls_requested.saturating_add(call_count);
+        let dispatch = Dispatch::new(run, calls, &quota).with_end_requests(end_requests);
         let ending = dispatch.run().await?;
-        if ending.is_some() || requested <= allowance.allowed {
+        if ending.is_some() || call_count <= allowance.allowed {
             return Ok(ending);
         }
         Err(RunFailure::CallLimit {
-            max: allowance.refused_by.unwrap_or(max),
+            max: allowance.refusing_limit.unwrap_or(calls_max),
         })
     }
 
@@ -376,7 +376,7 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers the open calls and emits the end of the run.
     fn close(&mut self, stop: StopReason) {
-        self.is_finished = true;
+        self.is_closed = true;
         let run = &mut self.run;
         run.conversation.history.close(&interrupted_call());
         run.conversation.process.end_run(stop);
@@ -393,7 +393,7 @@ impl<'c> ToolLoop<'c> {
 /// A run whose future is dropped counts as cancelled.
 impl Drop for ToolLoop<'_> {
     fn drop(&mut self) {
-        if !self.is_finished {
+        if !self.is_closed {
             self.close(StopReason::Cancelled);
         }
     }

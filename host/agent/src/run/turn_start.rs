@@ -7,8 +7,8 @@ use crate::model::DeclaredTool;
 use crate::state::ConversationState;
 use toolwit_core::{Error, ToolContext, ToolName};
 
-/// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
-/// have returned them, nothing changes.
+/// Applies the changes that the strategies request at the beginning of a turn. If the run is stopped before they have returned
+/// them, nothing changes.
 pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     let turn = TurnContext::at(run.view());
     let injection = tokio::select! {
@@ -19,6 +19,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     if injection.is_none() {
         return;
     }
+    // The events name a trigger. The changes of a turn count as the result of a search.
     let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
         return;
     };
@@ -30,7 +31,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
         run.conversation.history.append_to_prompt(&descriptions);
         run.emit(&Event::PromptExtended { text: descriptions });
     }
-    run.emit_all(&events);
+    run.emit_and_record(&events);
 }
 
 /// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes.
@@ -50,7 +51,7 @@ pub(crate) async fn begin_silent_turn(
     inject_for_turn(&mut run).await;
     let toolbox = &mut run.conversation.toolbox;
     let limited = toolbox.limit_declared();
-    run.emit_all(&limited);
+    run.emit_and_record(&limited);
     let current = run.conversation.toolbox.declared();
     let differ =
         |(one, other): (&DeclaredTool, &DeclaredTool)| one.name != other.name || one.definition != other.definition;

@@ -1,4 +1,4 @@
-//! The placeholder in a conversation without a model.
+//! The placeholder for the model in a conversation without one.
 
 use async_trait::async_trait;
 

@@ -40,7 +40,7 @@ pub struct ToolSession {
     groups: SerialGroups,
 }
 
-/// A tool that a session declares.
+/// A tool of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionTool {
@@ -56,14 +56,16 @@ pub struct SessionTool {
 pub struct SessionAnswer {
     /// The id of the tool that was called; `None` if the call did not run because the tool is locked.
     pub tool: Option<ToolId>,
-    /// The result, with the names of the tools that it added; an error result if the call could not run to its end.
+    /// The result, with the names of the tools that it added. It is an error result if the call could not run to its end, and
+    /// guidance on how to unlock the tool if the tool is locked.
     pub result: ToolResult,
     /// Whether the call changed the declared tools.
     pub has_changed_tools: bool,
 }
 
 impl ToolSession {
-    /// Builds a conversation without its model, and resolves its roles.
+    /// Builds a conversation without a model; a model that the builder has is ignored. Resolves the roles of the conversation,
+    /// and applies the changes of the strategies at the start of a turn.
     ///
     /// # Errors
     /// As [`ConversationBuilder::build`], and if the tools of a role cannot be resolved.
@@ -90,7 +92,8 @@ impl ToolSession {
             .collect()
     }
 
-    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now.
+    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now. A tool that was
+    /// removed has the default effect.
     pub async fn tools_with_effects(&self) -> Vec<(SessionTool, Effect)> {
         let (declared, approvals) = {
             let state = self.state.lock().await;
@@ -117,7 +120,7 @@ impl ToolSession {
         tools
     }
 
-    /// Returns the tool of this name, declared or hidden.
+    /// Returns the callable tool of this name, declared or hidden.
     pub async fn tool(&self, name: &str) -> Option<SessionTool> {
         match self.state.lock().await.toolbox.look_up(name) {
             ToolLookup::Found(named) => Some(SessionTool {
@@ -128,7 +131,7 @@ impl ToolSession {
         }
     }
 
-    /// Returns the tool of this id.
+    /// Returns the callable tool of this id, declared or hidden.
     pub async fn tool_by_id(&self, id: &ToolId) -> Option<SessionTool> {
         let state = self.state.lock().await;
         let named = state.toolbox.callable().by_id(id)?;
@@ -166,7 +169,7 @@ impl ToolSession {
 
     /// Calls a tool by its name. The values of `context` take precedence over those of the session.
     ///
-    /// Cancelling the token of the context ends the call; its result is then an error.
+    /// If the token of the context is cancelled, the call ends. Its result is an error, unless the tool still returns one.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or

@@ -15,12 +15,13 @@ pub(crate) struct CallIds(Arc<Mutex<ClaimedIds>>);
 #[derive(Default)]
 struct ClaimedIds {
     ids: HashSet<String>,
-    /// The number of the last id of the form `call_1`.
+    /// The number in the last generated id, such as 1 for `call_1`.
     last_number: u64,
 }
 
 impl CallIds {
-    /// Returns the ids of the outer conversation, or no ids outside a conversation.
+    /// Returns the ids that the conversation around a context shares with its agents, or a new empty set outside a
+    /// conversation.
     pub(crate) fn of(context: &ToolContext) -> Self {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
@@ -31,7 +32,7 @@ impl CallIds {
         claimed.ids.extend(ids.into_iter().cloned());
     }
 
-    /// Returns a unique id for a call: the model's own if it is not empty, too long or taken.
+    /// Returns a unique id for a call: the requested one, or a generated one if that is empty, too long or taken.
     pub(super) fn claim(&self, requested: &str) -> String {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_usable = !requested.is_empty() && requested.len() <= CALL_ID_BYTES_MAX;

@@ -7,9 +7,9 @@ use crate::journal::{CompactionPlan, compact, pin_last_prompt};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The messages of a conversation. Every call has a unique id and exactly one answer.
+/// The messages of a conversation. Every call has a unique id, and one answer at most.
 ///
-/// Only the calls of the last response may be unanswered; [`close`](History::close) answers them.
+/// Only the calls of the last response may have no answer; [`close`](History::close) answers them with an error.
 #[derive(Default)]
 pub(crate) struct History {
     messages: Vec<Message>,
@@ -29,8 +29,8 @@ impl History {
         Ok(history)
     }
 
-    /// Continues an earlier history. Unanswered calls of the last response stay unanswered; those of earlier responses are
-    /// answered as cancelled.
+    /// Continues an earlier history. Unanswered calls of the last message with calls stay unanswered if only answers follow it.
+    /// All others are answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).
@@ -41,7 +41,7 @@ impl History {
             match &message.role {
                 Role::Tool { tool_call_id, .. } => {
                     let Some(position) = history.open.iter().position(|call| call.id == *tool_call_id) else {
-                        return Err(invalid(format!(
+                        return Err(invalid_history(format!(
                             "the answer to `{tool_call_id}` does not belong to an unanswered call"
                         )));
                     };
@@ -51,7 +51,7 @@ impl History {
                     history.close(&interrupted_call());
                     for call in tool_calls {
                         if !call_ids.insert(call.id.clone()) {
-                            return Err(invalid(format!("two calls have the id `{}`", call.id)));
+                            return Err(invalid_history(format!("two calls have the id `{}`", call.id)));
                         }
                     }
                     history.open.clone_from(tool_calls);
@@ -71,13 +71,13 @@ impl History {
         &self.messages
     }
 
-    /// Returns the role and the text of each message, without times, for the digest of a request.
+    /// Returns the role, which includes the calls, and the text of each message, without times, for the digest of a request.
     pub(crate) fn texts(&self) -> Vec<(&Role, &str)> {
         let messages = self.messages.iter();
         messages.map(|message| (&message.role, message.content())).collect()
     }
 
-    /// Returns whether the model has called a tool.
+    /// Returns whether a message of the history calls a tool.
     pub(crate) fn has_calls(&self) -> bool {
         self.messages.iter().any(|message| !message.tool_calls().is_empty())
     }
@@ -108,7 +108,7 @@ impl History {
         self.messages.push(message);
     }
 
-    /// Returns a unique id for a call: the model's own if possible.
+    /// Returns a unique id for a call: the requested one, or a generated one if that is empty, too long or taken.
     pub(crate) fn claim_id(&self, requested: &str) -> String {
         self.ids.claim(requested)
     }
@@ -138,13 +138,13 @@ impl History {
         }
     }
 
-    /// Replaces the older messages of a plan by a summary, except for the pinned ones.
+    /// Replaces the messages that are older in the plan by a summary, except for the pinned ones.
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
         self.close(&interrupted_call());
         self.messages = compact(&self.messages, plan, summary);
     }
 
-    /// Pins the last message of the user. Returns its text; `None` if the user wrote no message.
+    /// Pins the last message of the user, so that a compaction keeps it. Returns its text; `None` if the user wrote no message.
     pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
         pin_last_prompt(&mut self.messages)
     }
@@ -179,7 +179,7 @@ pub(crate) fn interrupted_call() -> Error {
     )
 }
 
-fn invalid(message: String) -> Error {
+fn invalid_history(message: String) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,

@@ -32,8 +32,8 @@ impl LateResults {
     }
 
     /// Returns the context of a call, with which its tool can promise a late result.
-    pub(crate) fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        self.background.offer(call, context)
+    pub(crate) fn offer(&self, call_id: &str, context: &ToolContext) -> ToolContext {
+        self.background.offer(call_id, context)
     }
 
     /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background if
@@ -59,7 +59,8 @@ impl LateResults {
         is_background
     }
 
-    /// Adds an error as the late result of a background call of an earlier process, with which its work ended.
+    /// Adds an error as the late result of a background call that an earlier process began. The work of the call ended with
+    /// that process.
     pub(crate) fn fail(&mut self, call: BackgroundCall) {
         let id = call.call.id.clone();
         self.open.insert(id.clone(), call);
@@ -72,11 +73,12 @@ impl LateResults {
     }
 
     /// Returns the number of background calls whose result the model has not read.
-    pub(crate) fn open_calls(&self) -> usize {
+    pub(crate) fn open_call_count(&self) -> usize {
         self.open.len()
     }
 
-    /// Waits for a late result. Returns `false` if no result is expected. No result is lost if the future is dropped.
+    /// Waits until a late result has arrived. Returns `false` if no result is expected. If the future is dropped, no result is
+    /// lost.
     pub(crate) async fn wait(&mut self) -> bool {
         while self.arrived.is_empty() {
             if self.open.is_empty() {
@@ -91,7 +93,7 @@ impl LateResults {
         true
     }
 
-    /// Returns the oldest late result that has arrived, with its call.
+    /// Removes and returns the oldest late result that has arrived, with its call. Returns `None` if no result has arrived.
     pub(crate) fn next(&mut self) -> Option<(BackgroundCall, ToolResult)> {
         loop {
             let late = self.arrived.pop_front().or_else(|| self.background.try_next())?;

@@ -16,7 +16,7 @@ pub(crate) const READ_RESULT: &str = "read_result";
 /// Maximum total size of the long results that a conversation stores, in bytes. Beyond it, the oldest are dropped.
 const STORED_BYTES_MAX: usize = 16 << 20;
 
-/// Maximum length of the marker at the end of a part, in bytes.
+/// The space that the marker at the end of a part may take, in bytes.
 const MARKER_BYTES_MAX: usize = 200;
 
 /// Maximum length of a line with a match, in bytes. A longer line is cut.
@@ -24,6 +24,7 @@ const LINE_BYTES_MAX: usize = 400;
 
 /// The long results of a conversation, each under a short name.
 pub(crate) struct LongResults {
+    /// Maximum length of a part without its marker, in bytes.
     part_bytes_max: usize,
     stored: Mutex<StoredResults>,
 }
@@ -32,6 +33,7 @@ pub(crate) struct LongResults {
 struct StoredResults {
     /// The results with their names, the oldest first.
     results: VecDeque<(String, Arc<str>)>,
+    /// The size of all results together.
     bytes: usize,
     /// The number of names that were assigned.
     name_count: u64,
@@ -43,7 +45,7 @@ pub(crate) struct TruncatedResult {
     pub(crate) content: String,
     /// The name under which the result is stored.
     pub(crate) name: String,
-    /// The size of that part of the result that `content` shows, in bytes.
+    /// The number of bytes of the result that `content` shows.
     pub(crate) shown_bytes: usize,
 }
 
@@ -95,7 +97,7 @@ impl LongResults {
             let error = Error::new(
                 ErrorKind::InvalidArguments,
                 Phase::Validate,
-                "this result is not stored, or no longer",
+                "this result was never stored, or was dropped to store newer ones",
             );
             return Err(ToolError::Model(
                 error.with_suggestion(format!("the stored results are: {}", names.join(", "))),
@@ -105,7 +107,7 @@ impl LongResults {
         let start = start_offset(input, &full)?;
         match input.contains.as_deref() {
             None => Ok(self.part(&input.result, &full, start).0),
-            Some("") => Err(ToolError::invalid_arguments("/contains: the text is empty")),
+            Some("") => Err(ToolError::invalid_arguments("/contains: the text must not be empty")),
             Some(text) => Ok(self.matching_lines(&input.result, &full, start, text)),
         }
     }
@@ -173,7 +175,10 @@ struct ReadResultArguments {
     contains: Option<String>,
 }
 
-/// Returns the byte at which to begin.
+/// Returns the byte at which to begin, from the offset or the line in the arguments. By default, it is 0.
+///
+/// # Errors
+/// [`ToolError::Model`] if the arguments have both, or the position is not inside the result.
 fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError> {
     let refused = |reason: String| Err(ToolError::invalid_arguments(reason));
     match (input.offset, input.line) {
@@ -181,7 +186,7 @@ fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolEr
         (None, Some(0)) => refused("/line: the first line is 1".to_owned()),
         (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), count_line) {
             (lines, start) if lines == line - 1 && start < full.len() => Ok(start),
-            (lines, _) => refused(format!("/line: the result has {lines} lines")),
+            (lines, _) => refused(format!("/line: the result has only {lines} lines")),
         },
         (offset, None) => match offset.unwrap_or_default() {
             offset if offset >= full.len() => refused(format!("/offset: the result ends at byte {}", full.len())),
@@ -190,12 +195,12 @@ fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolEr
     }
 }
 
-/// Adds a line to the number of lines and their bytes.
+/// Adds a line to a number of lines and to the number of their bytes.
 fn count_line((lines, bytes): (usize, usize), line: &str) -> (usize, usize) {
     (lines + 1, bytes + line.len())
 }
 
-/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match of `length` bytes.
+/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match of `length` bytes at `offset`.
 fn excerpt_around(line: &str, offset: usize, length: usize) -> &str {
     let margin = LINE_BYTES_MAX.saturating_sub(length) / 2;
     let start = line.floor_char_boundary(offset.saturating_sub(margin));

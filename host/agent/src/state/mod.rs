@@ -1,4 +1,4 @@
-//! The state of a conversation between its runs.
+//! The state of a conversation, which outlives its runs.
 
 mod call_ids;
 mod history;

@@ -7,8 +7,8 @@ use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
 use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
-/// The roles whose tools a conversation has. Roles are resolved when a turn begins, because a source of tools may need a
-/// connection, and may have further tools by then.
+/// The roles whose tools a conversation has. Roles are resolved each time a turn begins, because a source of tools may need a
+/// connection, and its tools may change.
 pub(crate) struct Roles {
     groups: Arc<ToolGroups>,
     /// The roles of the conversation, which every turn has.
@@ -28,7 +28,7 @@ pub(crate) struct ResolvedRoles {
 }
 
 impl Roles {
-    /// Checks the roles of a conversation, without contacting a source.
+    /// Creates the roles of a conversation. Checks that they exist, without contacting a source.
     ///
     /// # Errors
     /// As [`ToolGroups::check`].
@@ -55,8 +55,8 @@ impl Roles {
         })
     }
 
-    /// Adds the tools of resolved roles, and removes the tools of the previous turn. A tool that the conversation's roles
-    /// already had is not added again, so that it stays removed if it was removed.
+    /// Adds the tools of resolved roles, and removes those that were added only for the previous turn. A tool that the
+    /// conversation's roles already had is not added again, so that it stays removed if it was removed.
     pub(crate) fn apply(&mut self, resolved: ResolvedRoles, toolbox: &mut Toolbox) {
         for id in self.turn_tools.drain(..) {
             toolbox.remove(&id);
@@ -75,7 +75,7 @@ impl Roles {
     }
 }
 
-/// Adds the tools that a conversation does not have, and returns their ids.
+/// Adds the tools that a conversation neither has nor excludes, and returns their ids.
 fn add_missing(tools: Vec<Arc<dyn Tool>>, toolbox: &mut Toolbox) -> Vec<ToolId> {
     let mut added = Vec::new();
     for tool in tools {

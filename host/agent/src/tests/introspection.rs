@@ -98,7 +98,7 @@ async fn process_tools_return_an_error_outside_a_process() {
     let error = ask(&board, "blackboard_list", json!({}), &ToolContext::new())
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("no process"), "{error}");
+    assert!(error.to_string().contains("no blackboard"), "{error}");
 }
 
 fn board() -> ToolContext {

@@ -196,7 +196,7 @@ async fn a_call_whose_definition_changed_is_answered_as_such() {
 }
 
 /// Adds an argument to each call.
-pub(super) struct Amounts(pub(super) i64);
+struct Amounts(i64);
 
 #[async_trait]
 impl Interceptor for Amounts {

@@ -1,12 +1,10 @@
 //! The arguments of earlier calls after a resume.
 
-use super::journal::{Amounts, id};
+use super::journal::id;
 use super::*;
 use crate::injection::{Injection, InjectionContext};
 use crate::{Journal, MemoryJournalStore};
-use toolwit_core::{
-    Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Approvals, Approver, Interception, ToolSelector,
-};
+use toolwit_core::{Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 
 /// Changes the amount 9 of a call to 3, and approves every other call.
 struct Cashier;
@@ -14,7 +12,7 @@ struct Cashier;
 #[async_trait]
 impl Approver for Cashier {
     async fn approve(&self, request: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
-        if request.arguments["amount"] == json!(9) {
+        if request.arguments.get("amount") == Some(&json!(9)) {
             let arguments = json!({"amount": 3}).as_object().cloned().unwrap();
             return Approval::Edited { arguments }.into();
         }
@@ -29,9 +27,9 @@ fn pay(amount: u32) -> Step {
 /// Returns a builder with a tool that pays, and a strategy that adds a receipt tool for each amount that was paid.
 fn paying(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
     let (builder, model) = TestModel::playing(steps);
-    let receipts = |context: &InjectionContext<'_>| match &context.call().arguments["amount"] {
-        Value::Null => Injection::none(),
-        amount => Injection::add(vec![echo(&format!("receipt_{amount}"))]),
+    let receipts = |context: &InjectionContext<'_>| match context.call().arguments.get("amount") {
+        None => Injection::none(),
+        Some(amount) => Injection::add(vec![echo(&format!("receipt_{amount}"))]),
     };
     let pay = tool("pay", |_, _| Ok(ToolResult::text("paid")));
     (builder.tools([pay]).strategy(receipts), model)
@@ -55,16 +53,25 @@ async fn a_resumed_log_has_the_arguments_that_a_person_edited() {
 }
 
 #[tokio::test]
-async fn a_resumed_log_has_the_arguments_that_an_interceptor_edited() {
+async fn the_log_of_a_journal_has_the_arguments_that_a_person_edited() {
+    let approvals = || Approvals::new(ApprovalPolicy::default()).with_approver(Cashier);
     let store = MemoryJournalStore::new();
-    let guard = || Arc::new(Interception::new(Amounts(3)));
-    let (builder, _) = paying([pay(9), reply("done")]);
+    let (builder, _) = paying([pay(9), pay(4), reply("done")]);
     let journal = Journal::create(&store, &id()).await.unwrap();
-    let builder = builder.guard(ToolSelector::all(), guard()).journal(journal);
-    builder.run("pay").await.unwrap();
-    let (builder, _) = paying([call([("receipt_3", json!({}))]), reply("ok")]);
+    builder
+        .approvals(approvals())
+        .journal(journal)
+        .run("pay")
+        .await
+        .unwrap();
+    let (builder, _) = paying(receipts());
     let journal = Journal::open(&store, &id()).await.unwrap();
-    let builder = builder.guard(ToolSelector::all(), guard()).journal(journal);
-    let outcome = builder.run("show").await.unwrap();
-    assert_eq!(tool_results(&outcome.history).last(), Some(&"receipt_3"));
+    let outcome = builder
+        .approvals(approvals())
+        .journal(journal)
+        .run("show")
+        .await
+        .unwrap();
+    let results = tool_results(&outcome.history);
+    assert_eq!(results[results.len() - 2..], ["receipt_3", "receipt_4"]);
 }

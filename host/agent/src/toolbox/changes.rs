@@ -50,7 +50,7 @@ impl Toolbox {
         events.extend(self.restore(&listed));
         recent.extend(listed);
         for discovery in &injection.discovered {
-            self.inherit(&guards, &discovery.tools);
+            self.attach_guards(&guards, &discovery.tools);
             self.entities.record(discovery);
             self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
@@ -78,7 +78,8 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, present or removed, which also apply to the methods of the entities that it returns.
+    /// Returns the guards of a tool, also of a removed one. They also apply to the methods of the entities that the tool
+    /// returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
         match self.callable.look_up(tool.as_str()) {
             ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
@@ -87,8 +88,8 @@ impl Toolbox {
         }
     }
 
-    /// Applies guards to methods of entities, now and whenever they are added again.
-    pub(crate) fn inherit(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
+    /// Applies guards to methods of entities, now and whenever these methods are added again.
+    pub(crate) fn attach_guards(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
         for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
             guards.iter().for_each(|guard| callable.attach(method, guard));
@@ -103,7 +104,7 @@ impl Toolbox {
         };
         for method in &discovery.tools {
             let guards = addition.missing_guards(method, &self.entities, &self.callable);
-            self.inherit(&guards, &[shared_method_id(method)]);
+            self.attach_guards(&guards, &[shared_method_id(method)]);
         }
     }
 
@@ -129,7 +130,7 @@ impl Toolbox {
         additions
     }
 
-    /// Declares new tools.
+    /// Declares new tools, and returns the event for them.
     fn declare_new(&mut self, names: &[ToolName], trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -154,7 +155,7 @@ impl Toolbox {
         if names.is_empty() {
             return None;
         }
-        let tools = names.iter().filter_map(|name| self.named(name));
+        let tools = names.iter().filter_map(|name| self.callable_tool(name));
         let ids: Vec<_> = tools.map(|tool| tool.definition.id.clone()).collect();
         for id in &ids {
             self.entities.mark_recovered(id);
@@ -165,7 +166,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the new definitions of tools from the next request on. With a gateway, the result describes them instead.
+    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway, the
+    /// result describes them instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -180,19 +182,19 @@ impl Toolbox {
 
     /// Declares the current definition of a tool. With a gateway, the declared definitions do not change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
-        if let Some(tool) = self.named(name).filter(|_| self.delivery != Delivery::Gateway) {
+        if let Some(tool) = self.callable_tool(name).filter(|_| self.delivery != Delivery::Gateway) {
             self.declared.redefine(name, tool.definition);
         }
     }
 
     fn definitions(&self, names: &[ToolName]) -> Vec<ToolDefinition> {
-        let tools = names.iter().filter_map(|name| self.named(name));
+        let tools = names.iter().filter_map(|name| self.callable_tool(name));
         tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
     }
 
     /// Records the tool `trigger` as the parent of new tools.
     pub(super) fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
-        let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
+        let id_of = |name: &ToolName| self.callable_tool(name).map(|tool| tool.definition.id.clone());
         let Some(parent) = id_of(trigger) else { return };
         let tools: Vec<_> = names.iter().filter_map(id_of).collect();
         let lineage = Arc::make_mut(&mut self.lineage);
@@ -201,9 +203,9 @@ impl Toolbox {
         }
     }
 
-    /// Returns the size of a new tool in the prompt.
+    /// Returns the size of a new tool in the prompt, in bytes.
     fn prompt_bytes(&self, name: &ToolName) -> u64 {
-        let bytes = self.named(name).map_or(0, |tool| {
+        let bytes = self.callable_tool(name).map_or(0, |tool| {
             if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
                 return describe(&tool).len();
             }

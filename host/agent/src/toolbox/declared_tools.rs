@@ -24,7 +24,7 @@ impl DeclaredTools {
         self.tools.len()
     }
 
-    /// Returns the size of the definitions in a request, in bytes.
+    /// Returns the size of the definitions in a request, without the names of the tools, in bytes.
     pub(super) fn definition_bytes(&self) -> usize {
         let sizes = || self.tools.iter().map(|tool| definition_bytes(&tool.definition)).sum();
         *self.definition_bytes.get_or_init(sizes)
@@ -52,7 +52,7 @@ impl DeclaredTools {
         }
     }
 
-    /// Removes the tools for which `keep` returns `false`. The function may change the definitions of the others.
+    /// Removes the tools for which `keep` returns `false`. `keep` may change the definitions of the others.
     pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
         self.definition_bytes.take();
         self.tools.retain_mut(keep);
@@ -68,7 +68,7 @@ impl DeclaredTools {
     }
 }
 
-/// Returns the size of a definition in a request, in bytes.
+/// Returns the size of a definition in a request, without the name of the tool, in bytes.
 pub(super) fn definition_bytes(definition: &ToolDefinition) -> usize {
     definition.description.len() + definition.input_schema.to_string().len()
 }

@@ -8,7 +8,7 @@ use crate::event::Event;
 use toolwit_core::{ToolId, ToolName};
 
 impl Toolbox {
-    /// Declares hidden tools again.
+    /// Declares hidden tools again. Returns the event for them, or `None` if none of the tools was hidden.
     pub(crate) fn restore(&mut self, names: &[ToolName]) -> Option<Event> {
         let mut restored = Vec::new();
         for name in names {
@@ -20,7 +20,7 @@ impl Toolbox {
         (!restored.is_empty()).then_some(Event::ToolsRestored { names: restored })
     }
 
-    /// Hides the tools that a strategy folds, before the first inference of a turn. Initial tools stay declared.
+    /// Hides the injected tools that a strategy folds, before the first inference of a turn. Returns the event for them.
     pub(super) fn fold(&mut self, tools: &[ToolId]) -> Option<Event> {
         let named = tools.iter().filter_map(|id| self.callable.by_id(id));
         let names: Vec<_> = named
@@ -32,8 +32,8 @@ impl Toolbox {
     }
 
     /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then injected
-    /// tools, the least recently used first, then initial tools. Tools in `recent` are hidden only if no others are left, the
-    /// last of them first. Tools of the host are never hidden.
+    /// tools, then the tools of the application and of roles. In each group, the least recently used tools come first. Callable
+    /// tools in `recent` are hidden only if no others are left, the last declared first. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let recent: HashSet<_> = recent.iter().collect();
@@ -59,7 +59,7 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsEvicted { names })
     }
 
-    /// Returns a warning each time the number of declared tools reaches `tools_warn`.
+    /// Returns the event of a warning each time the number of declared tools reaches `tools_warn`.
     pub(super) fn warn(&mut self) -> Option<Event> {
         let is_many = self.declared.len() >= self.tools_warn;
         let event = (is_many && !self.has_warned).then_some(Event::ToolsMany {
@@ -69,7 +69,7 @@ impl Toolbox {
         event
     }
 
-    /// Stops declaring tools. They can still be called.
+    /// Stops declaring tools. Those that are callable can still be called, and can be declared again.
     pub(crate) fn hide(&mut self, names: &[ToolName]) {
         let hidden: HashSet<_> = names.iter().collect();
         self.declared.retain(|tool| !hidden.contains(&tool.name));
@@ -82,6 +82,6 @@ impl Toolbox {
     }
 
     fn is_callable(&self, name: &ToolName) -> bool {
-        self.named(name).is_some()
+        self.callable_tool(name).is_some()
     }
 }

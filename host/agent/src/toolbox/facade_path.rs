@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
-/// Returns the shortest sequence of facades to call until a tool of this name is visible, or `None` if no facade contains the
-/// tool.
+/// Returns a sequence of facades to call until a tool of this name is visible, or `None` if no facade contains the tool. From
+/// each outermost facade, the search takes the first sequence that it finds, and returns the shortest of these.
 pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
     let paths = tools.iter().filter_map(|tool| {
         let mut path = vec![tool.name.to_string()];
@@ -15,7 +15,8 @@ pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> 
     paths.min_by_key(Vec::len)
 }
 
-/// Returns whether a facade contains the tool, and extends `path` by the facades in between.
+/// Returns whether a facade contains the tool, at most [`FACADE_DEPTH_MAX`] facades deep. If so, extends `path` by the facades
+/// in between.
 fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> bool {
     let Some(content) = facade.facade() else {
         return false;
@@ -23,10 +24,14 @@ fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> boo
     if path.len() > FACADE_DEPTH_MAX {
         return false;
     }
-    if content.folded().iter().any(|tool| tool.definition().name() == wanted) {
+    if content
+        .fixed_tools()
+        .iter()
+        .any(|tool| tool.definition().name() == wanted)
+    {
         return true;
     }
-    content.folded().iter().any(|tool| {
+    content.fixed_tools().iter().any(|tool| {
         path.push(tool.definition().name().to_owned());
         let is_inside = contains(tool, wanted, path);
         if !is_inside {

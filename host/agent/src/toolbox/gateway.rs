@@ -1,4 +1,4 @@
-//! The gateway: one declared tool that calls all others, so that the declared tools never change.
+//! The gateway: a declared tool that calls injected tools, so that these need not be declared.
 
 use serde_json::{Value, json};
 
@@ -34,11 +34,11 @@ pub(crate) fn call_tool() -> Result<NativeTool, Error> {
     })
 }
 
-/// Returns the tool and the arguments that a call of the gateway contains. Some models write the arguments as text, which
-/// is accepted too.
+/// Returns the name of the tool to call, and its arguments, from the arguments of a call of the gateway. Some models write the
+/// inner arguments as text, which is accepted too.
 ///
 /// # Errors
-/// [`ToolError::Model`] if the name is missing or the gateway's own, or the arguments are not an object.
+/// [`ToolError::Model`] if the name is missing or the gateway's own, or the inner arguments are not an object or its JSON text.
 pub(crate) fn gateway_target(arguments: &Arguments) -> Result<(String, Arguments), ToolError> {
     let name = match arguments.get("name").and_then(Value::as_str) {
         None => return Err(ToolError::invalid_arguments("/name: it must be the name of a tool")),

@@ -27,7 +27,7 @@ pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
 /// invalidates the cached prompt. The exceptions are eviction, when more than `tools_max` would be declared, and a tool that is
 /// added again with another definition: the model must know the schema with which its arguments are checked.
 ///
-/// With [`Delivery::Gateway`] the declared tools never change: the result that injects a tool describes it.
+/// With [`Delivery::Gateway`], injected tools are not declared. The result that injects a tool describes it instead.
 #[derive(Clone)]
 pub(crate) struct Toolbox {
     callable: Arc<ToolSet>,
@@ -38,15 +38,16 @@ pub(crate) struct Toolbox {
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
-    /// Tools that exist from the start. They are never folded, and are evicted only after injected tools that were not
-    /// just used.
+    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted only
+    /// after injected tools that were not just used.
     fixed: HashSet<ToolName>,
     /// Tools that can be called and are not declared.
     hidden: HashSet<ToolName>,
-    /// The time when each tool was last added or called, on `clock`.
+    /// The value of `use_count` when each tool was last used.
     last_use: HashMap<ToolName, u64>,
-    /// The number of additions and calls so far.
-    clock: u64,
+    /// The number of uses so far. A use is an addition, a call, or a restoration after hiding.
+    use_count: u64,
+    /// Whether the last check found `tools_warn` declared tools or more.
     has_warned: bool,
     tools_max: usize,
     tools_warn: usize,
@@ -66,7 +67,7 @@ impl Toolbox {
             fixed,
             hidden: HashSet::new(),
             last_use: HashMap::new(),
-            clock: 0,
+            use_count: 0,
             has_warned: false,
             tools_max: limits.tools_max,
             tools_warn: limits.tools_warn,
@@ -114,7 +115,7 @@ impl Toolbox {
     /// exists.
     pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
         let id = tool.definition().id.clone();
-        // A tool that exists already is now one of the initial tools of the application.
+        // A tool that exists already is now a tool of the application, and is not lost.
         if Arc::make_mut(&mut self.callable).adopt(name.clone(), tool) && is_lost {
             self.entities.mark_lost(id);
         }
@@ -138,12 +139,17 @@ impl Toolbox {
 
     /// Removes tools by name.
     pub(crate) fn remove_named(&mut self, names: &[ToolName]) {
-        for tool in names.iter().filter_map(|name| self.named(name)).collect::<Vec<_>>() {
+        for tool in names
+            .iter()
+            .filter_map(|name| self.callable_tool(name))
+            .collect::<Vec<_>>()
+        {
             self.remove(&tool.definition.id);
         }
     }
 
-    /// Returns the text that describes tools injected behind a gateway, or `None` without a gateway or such tools.
+    /// Returns the text that describes the tools that the events inject, redefine or restore, for a model behind a gateway.
+    /// Returns `None` without a gateway, or if the events have no such tools.
     pub(crate) fn descriptions(&self, events: &[Event]) -> Option<String> {
         if self.delivery != Delivery::Gateway {
             return None;
@@ -155,7 +161,7 @@ impl Toolbox {
             _ => &[],
         });
         let lines: String = names
-            .filter_map(|name| self.named(name))
+            .filter_map(|name| self.callable_tool(name))
             .map(|tool| gateway::describe(&tool))
             .collect();
         (!lines.is_empty()).then(|| format!("\n\n{}\n{lines}", gateway::HEADING))
@@ -177,7 +183,7 @@ impl Toolbox {
         self.callable.look_up(name)
     }
 
-    /// Adds a tool as if it were an initial one, unless it is excluded. It is declared from the next turn.
+    /// Adds a tool of the application or of a role, unless it is excluded. It is declared from the next turn on.
     pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let outcome = Arc::make_mut(&mut self.callable).add(tool);
         if !matches!(outcome, AddOutcome::Excluded(_)) {
@@ -199,8 +205,8 @@ impl Toolbox {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes a tool, so that nothing adds it again until it is [admitted](Self::admit_tool). The tool stays declared until
-    /// the end of the turn. Returns the names of the removed tools.
+    /// Removes the tools with this identity, so that nothing adds them again until such a tool is [admitted](Self::admit_tool).
+    /// They stay declared until the end of the turn. Returns the names of the removed tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);
         for name in &names {
@@ -210,7 +216,7 @@ impl Toolbox {
         names
     }
 
-    /// Removes a tool, and returns its name. The tool stays declared until the end of the turn.
+    /// Removes a tool, and returns its name, or `None` if it does not exist. The tool stays declared until the end of the turn.
     pub(crate) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = Arc::make_mut(&mut self.callable).remove(id)?;
         self.hidden.remove(&name);
@@ -218,7 +224,8 @@ impl Toolbox {
         Some(name)
     }
 
-    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the declared names.
+    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the names of the tools that are
+    /// declared, or described behind a gateway.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
         names.extend(std::mem::take(&mut self.described));
@@ -229,7 +236,7 @@ impl Toolbox {
         names.into_iter().collect()
     }
 
-    /// Applies the limits on declared tools to those of a new turn. Returns the events to emit.
+    /// Evicts tools of a new turn beyond the limit on declared tools, or warns of many. Returns the events to emit.
     pub(crate) fn limit_declared(&mut self) -> Vec<Event> {
         let evicted = self.evict(&[]);
         evicted.into_iter().chain(self.warn()).collect()
@@ -241,7 +248,8 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
-    /// Updates the declared definitions from the callable tools. Call it only before the first inference of a turn.
+    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before the
+    /// first inference of a turn.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
         self.declared.retain(|tool| match callable.look_up(tool.name.as_str()) {
@@ -253,7 +261,7 @@ impl Toolbox {
         });
     }
 
-    /// Records that a tool is called. A hidden tool is declared again.
+    /// Records that a tool is called. A hidden tool is declared again, which may evict others. Returns the events to emit.
     pub(crate) fn mark_called(&mut self, name: &ToolName) -> Vec<Event> {
         self.touch(name);
         let name = std::slice::from_ref(name);
@@ -261,17 +269,18 @@ impl Toolbox {
         restored.into_iter().chain(hidden).collect()
     }
 
-    fn named(&self, name: &ToolName) -> Option<NamedTool> {
+    /// Returns the callable tool with this name.
+    fn callable_tool(&self, name: &ToolName) -> Option<NamedTool> {
         match self.callable.look_up(name.as_str()) {
             ToolLookup::Found(tool) => Some(tool),
             _ => None,
         }
     }
 
-    /// Declares a callable tool after the others, or updates the definition of a declared one. Returns whether it was not
-    /// declared before.
+    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an injected
+    /// tool counts as described instead. Returns whether the tool is new among the declared or the described tools.
     fn declare(&mut self, name: &ToolName) -> bool {
-        let Some(tool) = self.named(name) else {
+        let Some(tool) = self.callable_tool(name) else {
             return false;
         };
         if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
@@ -284,10 +293,10 @@ impl Toolbox {
         is_new
     }
 
-    /// Records that a tool was used now.
+    /// Records that a tool is used now.
     pub(crate) fn touch(&mut self, name: &ToolName) {
-        self.clock += 1;
-        self.last_use.insert(name.clone(), self.clock);
+        self.use_count += 1;
+        self.last_use.insert(name.clone(), self.use_count);
     }
 }
 

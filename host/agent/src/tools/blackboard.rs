@@ -13,10 +13,10 @@ use toolwit_core::{
     Blackboard, BlackboardEntry, EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// Formats an object for a model.
+/// A function that formats an object for a model.
 type FormatEntry = dyn Fn(&BlackboardEntry) -> String + Send + Sync;
 
-/// Tools with which a model reads the blackboard: list, get, describe and count objects.
+/// Tools with which a model reads the blackboard: list, get, describe and count objects, and get the newest one of a type.
 ///
 /// ```
 /// use toolwit_agent::BlackboardTools;
@@ -35,7 +35,7 @@ pub struct BlackboardTools {
 impl Default for BlackboardTools {
     fn default() -> Self {
         Self {
-            format: Arc::new(plain_text),
+            format: Arc::new(default_format),
         }
     }
 }
@@ -62,7 +62,8 @@ impl BlackboardTools {
     /// The description of the facade for models.
     pub const DESCRIPTION: &'static str = "Shows the objects of earlier steps: lists, gets, describes and counts them.";
 
-    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its JSON.
+    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its value: a
+    /// string as it is, and any other value as JSON.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -133,8 +134,9 @@ impl BlackboardTools {
     }
 }
 
-/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as JSON.
-fn plain_text(entry: &BlackboardEntry) -> String {
+/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as its value: a string as it is,
+/// and any other value as JSON.
+fn default_format(entry: &BlackboardEntry) -> String {
     let value = entry.value();
     let text = ["info", "content"].iter().find_map(|key| value.get(key)?.as_str());
     match (text, value) {
@@ -157,6 +159,7 @@ fn list(board: &dyn Blackboard) -> ToolResult {
     ToolResult::text(lines.trim_end())
 }
 
+/// Returns the type of an object, and its name if it has one.
 fn heading(entry: &BlackboardEntry) -> String {
     match entry.name() {
         Some(name) => format!("{} `{name}`", entry.kind()),

@@ -12,8 +12,8 @@ use toolwit_agent::injection::Facade;
 use toolwit_agent::model::ScriptedModel;
 use toolwit_agent::{AgenticTool, Conversation, LoopConfig, Subagent};
 use toolwit_core::{
-    Approval, ApprovalGate, ApprovalRequest, Arguments, Decorator, Tool, ToolContext, ToolError, ToolExt, ToolId,
-    ToolRegistry, ToolResult, ToolSelector,
+    Approval, ApprovalGate, ApprovalRequest, Arguments, Decorator, SharedToolSet, Tool, ToolContext, ToolError,
+    ToolExt, ToolId, ToolResult, ToolSelector,
 };
 
 /// Returns an agent that plays a script.
@@ -151,8 +151,8 @@ async fn a_conversation_that_a_tool_starts_with_its_context_has_the_guards() {
 // accept: 80, accept: 91, accept: 133
 #[tokio::test]
 async fn an_approval_stays_when_a_tool_is_registered_with_another_schema_and_the_conversation_is_resumed() {
-    let registry = ToolRegistry::new();
-    registry.register(taking("pay", "amount"));
+    let shared_tools = SharedToolSet::new();
+    shared_tools.register(taking("pay", "amount"));
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = requests.clone();
     let only_small = move || {
@@ -169,7 +169,7 @@ async fn an_approval_stays_when_a_tool_is_registered_with_another_schema_and_the
     };
     let set_up = |log: &Log| {
         let builder = Conversation::builder()
-            .registry(&registry)
+            .shared_tools(&shared_tools)
             .decorate("native#pay", only_small());
         log.observe(builder)
     };
@@ -181,7 +181,7 @@ async fn an_approval_stays_when_a_tool_is_registered_with_another_schema_and_the
     let before = tool_results(&outcome.history);
     assert_eq!(before[0], r#"amount = "1""#);
     assert!(before[1].contains(DENIED), "{}", before[1]);
-    registry.register(taking("pay", "sum"));
+    shared_tools.register(taking("pay", "sum"));
     let resumed = set_up(&Log::default()).history(outcome.history).resume(log.events());
     let script = ScriptedModel::new()
         .call("pay", json!({"amount": "1"}))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use toolwit_agent::injection::{Facade, Injection, InjectionContext, Playbook, Unlock};
 use toolwit_agent::model::{Delivery, ScriptedModel};
 use toolwit_agent::{Conversation, ConversationBuilder};
-use toolwit_core::{Arguments, NativeEntity, Tool, ToolContext, ToolId, ToolRegistry, ToolResult};
+use toolwit_core::{Arguments, NativeEntity, SharedToolSet, Tool, ToolContext, ToolId, ToolResult};
 
 /// A facade that creates the tool `add` for the selected cart.
 fn carts() -> Facade {
@@ -156,7 +156,7 @@ async fn a_tool_that_an_earlier_call_injected_and_now_removes_does_not_run_and_o
 /// A model that registers another tool between the request and its response.
 struct Interfering {
     script: ScriptedModel,
-    registry: ToolRegistry,
+    shared_tools: SharedToolSet,
 }
 
 #[async_trait::async_trait]
@@ -170,7 +170,7 @@ impl toolwit_agent::model::ChatModel for Interfering {
         request: toolwit_agent::model::ChatRequest<'_>,
     ) -> Result<toolwit_agent::model::ChatResponse, toolwit_agent::model::ModelError> {
         let response = self.script.chat(request).await;
-        self.registry.register(taking("look", "name"));
+        self.shared_tools.register(taking("look", "name"));
         response
     }
 }
@@ -178,14 +178,14 @@ impl toolwit_agent::model::ChatModel for Interfering {
 // accept: 15, accept: 91
 #[tokio::test]
 async fn a_tool_that_is_registered_again_between_request_and_call_is_called_as_it_was_declared() {
-    let registry = ToolRegistry::new();
-    registry.register(taking("look", "at"));
+    let shared_tools = SharedToolSet::new();
+    shared_tools.register(taking("look", "at"));
     let look = |parameter: &str| together([("look", json!({parameter: "x"}))]);
     let script = ScriptedModel::new().turn(look("at")).turn(look("name")).answer("done");
-    let builder = Conversation::builder().registry(&registry);
+    let builder = Conversation::builder().shared_tools(&shared_tools);
     let model = Interfering {
         script,
-        registry: registry.clone(),
+        shared_tools: shared_tools.clone(),
     };
     let outcome = builder.model(model).run("go").await.unwrap();
     assert_eq!(tool_results(&outcome.history), [r#"at = "x""#, r#"name = "x""#]);

@@ -109,7 +109,7 @@ async fn compile_all(plugins: &PluginFlags) -> Result<(), Error> {
         }
     }
     for plugin in host.registry().plugins() {
-        plugin.prepare().await?;
+        plugin.compile().await?;
     }
     Ok(())
 }

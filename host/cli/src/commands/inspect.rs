@@ -116,7 +116,7 @@ fn inspection_document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Err
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
-        dynamic: !inspection.dynamic_tools().is_none(),
+        dynamic: !inspection.dynamic_tools_state().is_none(),
         contract: inspection.contract(),
         entities: &inspection.entities,
         imports: &inspection.imports,
@@ -153,7 +153,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
     }
     page.indent(2).text("status  ");
     match refusal {
-        None if inspection.dynamic_tools().is_undiscovered() => {
+        None if inspection.dynamic_tools_state().is_undiscovered() => {
             page.styled(WARN, "undiscovered").text(": ").text(TOOLS_NOT_DISCOVERED)
         }
         None => page.styled(GOOD, "ready"),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use toolwit::limits::{ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX};
-use toolwit::tool::text::{json_parts, json_type, parse_json};
+use toolwit::tool::text::{json_part_count, json_type, parse_json};
 use toolwit::tool::{Arguments, ToolDefinition};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -91,7 +91,7 @@ pub(crate) async fn read_object(word: String, cancel: &CancellationToken) -> Res
     } else {
         word
     };
-    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+    if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("the arguments have more than {ARGUMENT_PARTS_MAX} values and names");
         return Err(invalid_arguments(message));
     }

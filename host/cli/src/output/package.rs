@@ -72,7 +72,7 @@ impl<'a> PackageDocument<'a> {
     ) -> Self {
         let (status, reason) = match (reason, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
-            (None, Some(inspection)) if inspection.dynamic_tools().is_undiscovered() => {
+            (None, Some(inspection)) if inspection.dynamic_tools_state().is_undiscovered() => {
                 (Status::Undiscovered, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
             }
             (None, _) => (Status::Ready, None),

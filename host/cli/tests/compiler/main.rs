@@ -108,7 +108,7 @@ async fn compiler_process_that_ends_at_its_limit_of_memory_is_an_error_of_its_pl
     let small = Plugin::from_bytes(&runtime, "small", bombs::functions(1))
         .await
         .unwrap();
-    let (bomb, small) = tokio::join!(bomb.prepare(), small.prepare());
+    let (bomb, small) = tokio::join!(bomb.compile(), small.compile());
     small.unwrap();
     let error = bomb.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
@@ -130,7 +130,7 @@ async fn machine_code_larger_than_its_limit_is_refused_before_it_is_read() {
     let error = load(&with_code(4 << 10), component())
         .await
         .unwrap()
-        .prepare()
+        .compile()
         .await
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
@@ -139,7 +139,7 @@ async fn machine_code_larger_than_its_limit_is_refused_before_it_is_read() {
     load(&with_code(1 << 20), component())
         .await
         .unwrap()
-        .prepare()
+        .compile()
         .await
         .unwrap();
 }
@@ -152,7 +152,7 @@ async fn compiler_process_is_stopped_at_its_deadline() {
     let error = load(&runtime, slow_component())
         .await
         .unwrap()
-        .prepare()
+        .compile()
         .await
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
@@ -166,7 +166,7 @@ async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin
     const MEMORY: u64 = 200_000_001;
     let runtime = with_memory(MEMORY);
     let plugin = load(&runtime, slow_component()).await.unwrap();
-    plugin.compile();
+    plugin.compile_in_background();
     let [process] = wait_for_compilers("200000001", 1).await.try_into().unwrap();
     let limits = async {
         loop {
@@ -201,7 +201,7 @@ async fn start_with_cached_code_needs_no_compiler_process() {
         load(&runtime, bombs::functions(2))
             .await
             .unwrap()
-            .prepare()
+            .compile()
             .await
             .unwrap();
     }
@@ -210,7 +210,7 @@ async fn start_with_cached_code_needs_no_compiler_process() {
         .unwrap();
     assert!(
         error
-            .prepare()
+            .compile()
             .await
             .unwrap_err()
             .message
@@ -222,7 +222,7 @@ async fn start_with_cached_code_needs_no_compiler_process() {
 async fn program_that_is_not_a_compiler_is_reported() {
     assert!(Path::new("/bin/true").exists());
     let plugin = load(&runtime("/bin/true", |_| {}), bombs::functions(1)).await.unwrap();
-    let error = plugin.prepare().await.unwrap_err();
+    let error = plugin.compile().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Internal);
     assert!(
         error.suggestion.as_deref().unwrap().contains("run_compiler_if_asked"),

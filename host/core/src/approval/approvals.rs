@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::approver::Approver;
+use super::call_approval::{CallApproval, denial, request_of, validate};
 use super::call_guard::{PermittedCall, StartingCall};
 use super::policy::{ApprovalMode, ApprovalPolicy};
-use super::question::{Question, denial, request_of, validate};
 use super::question_queue::QuestionQueue;
 use super::remembered_answers::{ApprovalMemory, RememberedAnswer};
 use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
@@ -69,9 +69,9 @@ pub struct DecidedCall<'a> {
     pub basis: ApprovalBasis,
     /// The arguments that replace those of the request, if the approver edited them.
     pub edited: Option<&'a Arguments>,
-    /// The reason of a denial.
+    /// The reason why the call does not run: of a denial, or of a missing answer.
     pub reason: Option<&'a str>,
-    /// The answer that the memory stores for further calls, if there is one.
+    /// The answer as the memory stores it, if it is valid for further calls.
     pub remembered: Option<&'a RememberedAnswer>,
 }
 
@@ -153,10 +153,9 @@ impl Approvals {
         if mode == ApprovalMode::Never {
             return Ok(PermittedCall::unchanged(call.arguments, access));
         }
-        // A person should not have to read a call that cannot run.
         validate(call.tool, &call.arguments)?;
         let request = request_of(&call, &access).await;
-        let question = Question {
+        let approval = CallApproval {
             approvals: self,
             call: &call,
             observer,
@@ -169,7 +168,7 @@ impl Approvals {
             observer.decided(&decided);
             return Err(denial(&call, reason));
         }
-        question.settle(request).await
+        approval.settle(request).await
     }
 
     /// Returns when a call needs an approval. It is never [`ApprovalMode::Writes`].

@@ -66,8 +66,8 @@ impl PermittedCall {
 /// Decides whether a call may start. Every call passes the guard directly before it starts, whether a model, a plugin,
 /// an agent or a background task makes the call.
 ///
-/// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call by itself, not through
-/// [`ToolContext::tools`], asks [`ToolContext::permit`].
+/// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call itself, without
+/// [`ToolContext::tools`], must call [`ToolContext::permit`] first.
 #[async_trait]
 pub trait CallGuard: Send + Sync {
     /// Decides whether a call may start, and with which arguments.
@@ -76,7 +76,7 @@ pub trait CallGuard: Send + Sync {
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) with the reason for the model;
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision;
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the call needs an approval, but its arguments
-    /// do not match the schema.
+    /// do not match the schema; a [`ToolError::Operator`] if the schema itself is not valid.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
     /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access

@@ -3,11 +3,11 @@
 mod approval_gate;
 mod approvals;
 mod approver;
+mod call_approval;
 mod call_chain;
 mod call_guard;
 mod pattern;
 mod policy;
-mod question;
 mod question_queue;
 mod remembered_answers;
 mod request;

@@ -12,7 +12,7 @@ use crate::{Arguments, Tool, ToolId};
 /// | pattern | tools |
 /// |---|---|
 /// | `files#write` | the tool with this id, or the method with this id of every entity |
-/// | `files` | all tools of the plugin `files` |
+/// | `files` | all tools of the plugin `files`; likewise `native` and `host` for native tools and those of the host |
 /// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text |
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -47,8 +47,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a value that is a string, `*` stands for any characters, but an argument that contains `..` never matches a value
-/// with `*`. All other values must be equal.
+/// In a value that is a string, `*` stands for any characters. An argument that contains `..` never matches such a value, so
+/// that the pattern `docs/*` does not allow the path `docs/../secrets`. All other values must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPattern(BTreeMap<String, Value>);

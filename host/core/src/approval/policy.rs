@@ -15,7 +15,8 @@ use crate::{Arguments, Effect, EffectClass, EffectSource, Tool};
 pub enum ApprovalMode {
     /// No call needs an approval.
     Never,
-    /// The calls of a tool need an approval until one is approved in the conversation.
+    /// The calls of a tool need an approval until one is approved in the conversation. An approver can restrict the approval to
+    /// the run or to some arguments; then the other calls still need one.
     FirstTime,
     /// [`Always`](Self::Always) for calls in the class [`EffectClass::Write`], [`FirstTime`](Self::FirstTime) in the class
     /// [`EffectClass::Idempotent`], [`Never`](Self::Never) in the class [`EffectClass::Read`].

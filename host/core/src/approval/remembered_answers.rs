@@ -86,7 +86,8 @@ impl ApprovalMemory {
         Self::default()
     }
 
-    /// Creates a memory with the answers of a store. If the store has more answers than a memory can hold, the newest are used.
+    /// Creates a memory with the answers of a store, to which it adds the lasting answers of the conversation. Expired answers
+    /// are ignored. If the store has more answers than a memory can hold, the newest are used.
     #[must_use]
     pub fn stored_in(store: Arc<dyn ApprovalStore>) -> Self {
         let mut answers = store.load().unwrap_or_else(|error| {
@@ -102,7 +103,7 @@ impl ApprovalMemory {
         }
     }
 
-    /// Returns the remembered answer to a request, and forgets the answers that have expired.
+    /// Returns the newest remembered answer to a request, and forgets the answers that have expired.
     pub(super) fn find(&self, request: &ApprovalRequest, context: &ToolContext) -> Option<Approval> {
         let mut answers = self.lock();
         forget_expired(&mut answers);
@@ -115,7 +116,6 @@ impl ApprovalMemory {
                     .as_ref()
                     .is_none_or(|remembered| remembered.matches(&request.arguments))
         };
-        // The newest valid answer applies.
         let answer = answers.iter().rev().find(is_valid)?;
         Some(match &answer.denied {
             None => Approval::Approved,
@@ -123,7 +123,8 @@ impl ApprovalMemory {
         })
     }
 
-    /// Remembers an answer, if its scope extends beyond the call. Returns the remembered answer.
+    /// Remembers an approval or a denial whose scope extends beyond the call, and returns the remembered answer. Returns `None`
+    /// for every other answer, and for the scope of a run if the call is outside a run.
     pub(super) fn remember(
         &self,
         request: &ApprovalRequest,

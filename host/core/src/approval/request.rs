@@ -12,7 +12,7 @@ use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// The [id](super::StartingCall::id) of the call, unique in a conversation with its agents.
+    /// The [id](super::StartingCall::id) of the call.
     pub id: String,
     /// The id of the tool.
     pub tool: ToolId,
@@ -27,7 +27,7 @@ pub struct ApprovalRequest {
     pub callers: Vec<ToolId>,
     /// A digest of the definition, the code, the effect class and the grant. A remembered answer is valid for this digest only.
     pub digest: String,
-    /// The reason why the arguments of the previous answer were not accepted.
+    /// The reason why the edited arguments of the previous answer were not accepted. `None` in the first request for a call.
     pub rejected_edit: Option<String>,
     /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered
     /// this request.
@@ -66,7 +66,8 @@ pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) 
 pub enum Approval {
     /// The call may run.
     Approved,
-    /// The call may run with these arguments instead, if they match the schema of the tool.
+    /// The call may run with these arguments instead. If they do not match the schema, or the policy does not allow them, the
+    /// approver receives another request.
     Edited {
         /// The arguments.
         arguments: Arguments,
@@ -165,7 +166,7 @@ pub enum ApprovalDecision {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ApprovalBasis {
-    /// The approver, such as a person. Also if the call was cancelled before the approver answered, or has no approver.
+    /// The approver, such as a person. Also if the call was cancelled before the approver answered, or if there is no approver.
     Approver,
     /// An answer that was stored for the question, such as by another process.
     Stored,

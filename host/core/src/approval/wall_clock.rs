@@ -11,8 +11,8 @@ use crate::ToolContext;
 /// The latest deadline, for a limit that exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// A clock for the time limit of a run or a call. It stops while a person is asked whether a call in it may start, so that
-/// a late answer does not cost the run its time.
+/// A clock for the time limit of a run or a call. It stops while an approver is asked whether a call inside the run or the call
+/// may start, so that a late answer does not use up the time limit.
 ///
 /// The clock of a call is within the clock of its run: a question about a nested call stops both. A question about
 /// another call of the run does not stop the clock of this call.
@@ -28,13 +28,13 @@ pub struct WallClock {
 #[derive(Debug, Default)]
 struct OpenQuestions {
     count: usize,
-    /// The time at which the first open question began; `None` without an open question.
+    /// The time since which at least one question is open; `None` without an open question.
     since: Option<Instant>,
     /// The total time for which the clock was stopped before.
     stopped_time: Duration,
 }
 
-/// An open question, which stops a clock. The clock continues when the last open question about its calls is dropped.
+/// Keeps a clock and the clocks around it stopped until it is dropped. Each clock continues when nothing stops it any more.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,
@@ -52,7 +52,7 @@ impl WallClock {
         })
     }
 
-    /// Returns the clock of a context.
+    /// Returns the clock of a context, if it has one.
     #[must_use]
     pub fn of(context: &ToolContext) -> Option<Arc<Self>> {
         context.extension::<Arc<Self>>().cloned()

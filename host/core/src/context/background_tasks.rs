@@ -49,8 +49,9 @@ impl BackgroundTask {
         &self.context
     }
 
-    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. The result is
-    /// discarded if the conversation has ended or the call did not return a pending result.
+    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. If the task was started
+    /// outside a Tokio runtime, no interceptor can run, and an error is delivered instead. The result is discarded if the
+    /// conversation has ended or the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
         if self.reviews.is_empty() {
             return self.send(result);
@@ -155,7 +156,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Returns a copy of a context with which a call can start a background task.
+    /// Returns a copy of a context with which the call with this id can start a background task.
     pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
         // A context inside an agent still carries the reviews of the call that runs the agent. They do not apply to this call.
         let context = context.clone().without_extension::<LateReviews>();
@@ -178,12 +179,12 @@ impl BackgroundTasks {
         lock(&self.calls_with_task).remove(call);
     }
 
-    /// Returns the next late result without waiting.
+    /// Returns the next late result without waiting, or `None` if no result has arrived.
     pub fn try_next(&mut self) -> Option<LateResult> {
         self.inbox.try_recv().ok()
     }
 
-    /// Waits for the next late result.
+    /// Waits for the next late result. It is never `None`, because this value holds a sender of its channel.
     pub async fn next(&mut self) -> Option<LateResult> {
         self.inbox.recv().await
     }

@@ -1,4 +1,4 @@
-//! The blackboard: objects that the tools of a process share.
+//! The blackboard: objects that the tools of a conversation or of an agent share.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 
 use crate::limits::{BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX};
-use crate::text::weight_of;
+use crate::text::json_weight_of;
 use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
-/// The shared objects of a process, in insertion order.
+/// The objects that the tools of a conversation or of an agent share, in insertion order.
 ///
-/// A conversation has one; its tools access it through [`ToolContext::blackboard`](crate::ToolContext::blackboard).
+/// Tools access it through [`ToolContext::blackboard`](crate::ToolContext::blackboard). An agent that a tool runs has a board
+/// of its own, which begins with the objects of the [outer board](Self::spawn).
 /// The model sees its objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
 /// immutable. An object can also be [live](Artifact::live): native tools then share the Rust object itself.
 ///
@@ -36,8 +37,8 @@ pub trait Blackboard: Send + Sync {
     /// Returns all entries, oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Creates the board of a nested process, with the objects of this board. Objects that are added to it later are not on
-    /// this board until they are [shared](BlackboardSharing::apply).
+    /// Creates the board of an agent that a tool runs, with the objects of this board. Objects that are added to it later are
+    /// not on this board until they are [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
     /// Adds an object without a name.
@@ -112,7 +113,7 @@ impl BlackboardEntry {
         }
     }
 
-    /// Marks an entry as inherited from the outer process.
+    /// Marks an entry as inherited from the outer board.
     #[must_use]
     pub fn inherited(mut self) -> Self {
         self.is_inherited = true;
@@ -143,7 +144,7 @@ impl BlackboardEntry {
         &self.object
     }
 
-    /// Returns whether the entry is inherited from the outer process.
+    /// Returns whether the entry is inherited from the outer board.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
         self.is_inherited
@@ -210,7 +211,7 @@ impl MemoryBlackboard {
 
 impl Blackboard for MemoryBlackboard {
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
-        let added_bytes = weight_of(&object) + name.map_or(0, str::len) as u64;
+        let added_bytes = json_weight_of(&object) + name.map_or(0, str::len) as u64;
         let mut content = self.content();
         let bytes = content.bytes.saturating_add(added_bytes);
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
@@ -259,10 +260,10 @@ impl fmt::Debug for MemoryBlackboard {
     }
 }
 
-/// The objects of a nested process that are added to the outer process.
+/// The objects of an agent's board that are added to the board of its caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BlackboardSharing {
-    /// All objects that the nested process added.
+    /// All objects that the agent added.
     #[default]
     All,
     /// Objects of these types, given by simple or full name.

@@ -18,7 +18,7 @@ pub(crate) trait LateReview: Send + Sync {
 pub(crate) struct LateReviews(Vec<Arc<dyn LateReview>>);
 
 impl LateReviews {
-    /// Returns the context of a decorated call, with a further review.
+    /// Returns a copy of the context of a call with a further review.
     pub(crate) fn add(context: &ToolContext, review: Arc<dyn LateReview>) -> ToolContext {
         let mut reviews = Self::of(context);
         reviews.0.push(review);

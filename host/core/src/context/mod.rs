@@ -1,8 +1,8 @@
 //! Everything that a call receives in addition to its arguments.
 
-mod after_answer;
 mod background_tasks;
 mod blackboard;
+mod deferred_work;
 mod late_reviews;
 mod meta_filter;
 mod origin;
@@ -11,9 +11,9 @@ mod prior_decisions;
 mod tool_caller;
 mod tool_context;
 
-pub use after_answer::{AfterAnswer, LeftWork};
 pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
+pub use deferred_work::{DeferredWork, DeferredWorkHandle};
 pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;

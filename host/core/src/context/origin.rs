@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The process from which an event or a text comes.
+/// The process from which an event or a text comes: a conversation, or an agent that a tool runs. It is not a process of the
+/// operating system.
 ///
-/// An agent that a tool runs is a process of its own. It has a parent call: the call of the outer process in which it runs.
+/// An agent has a parent call: the call of the outer process in which it runs.
 /// Call ids are unique in a run, including its nested agents, so that the parent call identifies the outer process too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {

@@ -22,7 +22,8 @@ struct AllowedCall {
 }
 
 impl PriorDecisions {
-    /// Records that a decorator has allowed a call with these arguments. `decorator` is its address.
+    /// Records that a decorator has allowed a call with these arguments, if the context has a `PriorDecisions`. `decorator` is
+    /// the address of the decorator.
     pub(crate) fn record(context: &ToolContext, tool: &ToolId, arguments: &Arguments, decorator: usize) {
         let Some(decisions) = context.extension::<Self>() else {
             return;

@@ -16,8 +16,8 @@ pub trait ToolCaller: Send + Sync {
     /// [`Tool::call`](crate::Tool::call).
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 
-    /// Returns the effect of a call of a tool, whatever its arguments are. `None` if the effect is unknown, as for an
-    /// unknown id.
+    /// Returns the effect of a call of a tool without arguments, for a caller that does not know the arguments yet. Returns
+    /// `None` if the effect is unknown, as for an unknown id.
     async fn effect_of(&self, _id: &str, _context: &ToolContext) -> Option<Effect> {
         None
     }

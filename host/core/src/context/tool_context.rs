@@ -1,7 +1,7 @@
 //! The context of a call, which the model never sees.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{Blackboard, Error, ErrorKind, NoOutput, OutputSink, Phase, ToolCaller, ToolError};
 
 type Values = BTreeMap<String, Value>;
-type Extensions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// The typed objects, each of another type. A context has about ten, which are found faster in a list than in a map.
+type Extensions = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
@@ -44,6 +46,7 @@ pub struct ToolContext {
     values: Arc<Values>,
     extensions: Arc<Extensions>,
     cancel: CancellationToken,
+    /// Whether `cancel` was set. If it was not, [`merged_with`](Self::merged_with) uses the token of the other context.
     has_own_cancel: bool,
     output: Option<Arc<dyn OutputSink>>,
     tools: Option<Arc<dyn ToolCaller>>,
@@ -76,10 +79,14 @@ impl ToolContext {
         self
     }
 
-    /// Returns a copy with one more typed object, such as limits or a process. It is looked up by its type.
+    /// Returns a copy with one more typed object, such as the limits of the call. It replaces an object of the same type.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
-        Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(extension));
+        insert(
+            Arc::make_mut(&mut self.extensions),
+            TypeId::of::<T>(),
+            Arc::new(extension),
+        );
         self
     }
 
@@ -93,7 +100,7 @@ impl ToolContext {
     #[must_use]
     pub fn without_extension<T: Any + Send + Sync>(mut self) -> Self {
         if self.extension::<T>().is_some() {
-            Arc::make_mut(&mut self.extensions).remove(&TypeId::of::<T>());
+            Arc::make_mut(&mut self.extensions).retain(|(key, _)| *key != TypeId::of::<T>());
         }
         self
     }
@@ -129,7 +136,10 @@ impl ToolContext {
         }
         let mut extensions = self.extensions.clone();
         if !call.extensions.is_empty() {
-            Arc::make_mut(&mut extensions).extend(call.extensions.iter().map(|(key, value)| (*key, value.clone())));
+            let extensions = Arc::make_mut(&mut extensions);
+            for (key, value) in call.extensions.iter() {
+                insert(extensions, *key, value.clone());
+            }
         }
         let cancel = if call.has_own_cancel {
             &call.cancel
@@ -146,13 +156,13 @@ impl ToolContext {
         }
     }
 
-    /// Returns a value.
+    /// Returns the value with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
-    /// Returns a value if it is a string.
+    /// Returns the value with this key, if it is a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
@@ -184,16 +194,18 @@ impl ToolContext {
     /// Returns the typed object of this type.
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.extensions.get(&TypeId::of::<T>())?.downcast_ref()
+        let mut extensions = self.extensions.iter();
+        let (_, extension) = extensions.find(|(key, _)| *key == TypeId::of::<T>())?;
+        extension.downcast_ref()
     }
 
-    /// Returns the blackboard, which the tools of a process share.
+    /// Returns the blackboard, which the tools of a conversation or of an agent share.
     ///
     /// # Errors
-    /// [`ToolError::Model`] if there is no blackboard, as outside a conversation.
+    /// [`ToolError::Model`] if the context has no blackboard, as outside a conversation.
     pub fn blackboard(&self) -> Result<&Arc<dyn Blackboard>, ToolError> {
         self.extension::<Arc<dyn Blackboard>>().ok_or_else(|| {
-            let message = "the call has no process, and therefore no blackboard";
+            let message = "the context of the call has no blackboard";
             ToolError::Model(
                 Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message)
                     .with_suggestion("call the tool in a conversation, or give its context a blackboard"),
@@ -214,7 +226,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns the tools that the called tool may call.
+    /// Returns the tools that the called tool may call, or `None` if it may call no tools.
     #[must_use]
     pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
         self.tools.as_ref()
@@ -226,10 +238,18 @@ impl ToolContext {
         self.output.as_ref()
     }
 
-    /// Returns the output to the user, or [`NoOutput`] if there is none.
+    /// Returns the output to the user, or [`NoOutput`] for a context without output.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
         self.output.as_deref().unwrap_or(&NoOutput)
+    }
+}
+
+/// Adds a typed object, or replaces the one of the same type.
+fn insert(extensions: &mut Extensions, key: TypeId, value: Arc<dyn Any + Send + Sync>) {
+    match extensions.iter_mut().find(|(other, _)| *other == key) {
+        Some((_, extension)) => *extension = value,
+        None => extensions.push((key, value)),
     }
 }
 

@@ -236,8 +236,8 @@ pub trait ToolExt: Tool + Sized + 'static {
     /// For a tool of a plugin or an MCP server, whose results are only JSON.
     ///
     /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its
-    /// id and its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities
-    /// already. The fields hold what the tool returned; the methods must not trust them more than the tool.
+    /// id and its tools. Other results, other items of a list and `null` do not change, nor does a result that is an error, is
+    /// pending or has entities already. The methods must trust the fields no more than they trust the tool.
     fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
         self.with_decorator(EntityResults::<T>::new())
     }
@@ -247,14 +247,14 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Cancels a call that takes longer than `timeout`, then drops it. By default, only the time limit of the run
-    /// applies to a native tool. For a tool that works for minutes,
-    /// [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
+    /// Drops a call that takes longer than `timeout`, and cancels its token. By default, only the time limit of the run applies
+    /// to a native tool. For a tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the
+    /// usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout::new(timeout))
     }
 
-    /// Adds the signal [`Signal::Replan`] to a successful result without a signal, if `reason` returns a reason.
+    /// Adds the signal [`Signal::Replan`] to a result that has no signal and is not an error, if `reason` returns a reason.
     fn replan_when(
         self,
         reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
@@ -314,8 +314,8 @@ impl Decorator for ReturnDirect {
     }
 }
 
-/// A decorator that cancels a call that exceeds a duration, then drops it. The time in which a person is asked about a
-/// nested call does not count.
+/// A decorator that drops a call that exceeds a duration, and cancels the token of the call. The time in which an approver is
+/// asked about a nested call does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout(Duration);
 

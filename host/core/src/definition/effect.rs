@@ -61,7 +61,7 @@ impl FromStr for EffectClass {
     }
 }
 
-/// The source of an effect class, from the strongest to the weakest.
+/// The source of an effect class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -87,7 +87,7 @@ pub struct Effect {
     pub class: EffectClass,
     /// The source of the class.
     pub source: EffectSource,
-    /// The class that the author of untrusted code declares, if it is not accepted.
+    /// The class that the author of untrusted code declares, if the host can prove nothing and does not accept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<EffectClass>,
 }
@@ -112,8 +112,9 @@ impl Effect {
     /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author
     /// declares.
     ///
-    /// A claim of a more careful class than the proof is accepted; a claim of a less careful class is not. If the host can
-    /// prove nothing, which is [`EffectClass::Write`], the rejected claim remains visible.
+    /// A claim of a greater class than the proof is accepted; a claim of a smaller class is not. A `proof` of
+    /// [`EffectClass::Write`] means that the host can prove nothing. Then the rejected claim is kept for display in
+    /// [`claim`](Self::claim).
     #[must_use]
     pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
         match claim {
@@ -127,7 +128,7 @@ impl Effect {
         }
     }
 
-    /// Returns this effect, or the given class and source if that class is the more careful one.
+    /// Returns this effect, or the given class and source if that class is greater.
     #[must_use]
     pub fn at_least(self, class: EffectClass, source: EffectSource) -> Self {
         if class > self.class {
@@ -171,7 +172,7 @@ pub struct CallAccess {
     pub grant: Vec<String>,
     /// The rule that could change something outside, if that is the reason why [`EffectClass::Read`] is not proved.
     pub writing_rule: Option<String>,
-    /// The digest of the code that would run, if it is known. Another digest is another tool to an approval.
+    /// The digest of the code that would run, if it is known. An approval is not valid for other code.
     pub code: Option<String>,
 }
 

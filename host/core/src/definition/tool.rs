@@ -20,8 +20,8 @@ pub trait Tool: Send + Sync {
 
     /// Runs the tool.
     ///
-    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]; a call
-    /// that could not run returns a [`ToolError`].
+    /// The tool validates the arguments against its schema. A tool that ran and failed returns [`ToolResult::error`]. A call
+    /// that did not start, or was stopped before its end, returns a [`ToolError`].
     ///
     /// # Errors
     /// [`ToolError::Model`] if other arguments or another tool may help; [`ToolError::Operator`] if only the operator can help.
@@ -48,7 +48,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
+    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators. By default, the tool
+    /// decorates no other.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
@@ -58,13 +59,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the facade, if a call reveals further tools. By default, it is the facade of the decorated tool.
+    /// Returns the facade, or `None` if calls reveal no further tools. By default, it is the facade of the decorated tool.
     fn facade(&self) -> Option<&dyn ToolFacade> {
         self.decorated_tool()?.facade()
     }
 
-    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent, and its call
-    /// needs no approval, because each call of the agent is decided separately.
+    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent. Its call needs
+    /// no approval unless a rule for the tool requires one, because each call of the agent is decided separately.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
@@ -82,8 +83,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the [serial group](Self::serial_group) of a call with these arguments. It differs from that of the tool if the
-    /// arguments select the live instance.
+    /// Returns the [serial group](Self::serial_group) of a call with these arguments. By default it is that of the tool. It
+    /// differs if the arguments select the live instance.
     fn serial_group_for(&self, _arguments: &Arguments) -> Option<u64> {
         self.serial_group()
     }

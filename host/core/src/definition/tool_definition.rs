@@ -23,7 +23,7 @@ pub struct ToolDefinition {
     pub description: String,
     /// The category of the tool, in a facade that reveals its tools by category.
     pub category: Option<String>,
-    /// JSON Schema of the arguments; its type is always `object`.
+    /// JSON Schema of the arguments. Its type must be `object`.
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,

@@ -10,8 +10,8 @@ use crate::{Arguments, Tool, ToolContext};
 /// A call returns a result with [`RevealedTools`]. Through this trait, the loop accesses the inner tools before a call,
 /// and restores revealed tools without a call.
 pub trait ToolFacade: Send + Sync {
-    /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
-    fn folded(&self) -> &[Arc<dyn Tool>];
+    /// Returns the inner tools that exist before a call, in all categories. Empty if each call creates its tools.
+    fn fixed_tools(&self) -> &[Arc<dyn Tool>];
 
     /// Returns whether only the inner tools can be called, from when they are revealed until the turn ends.
     fn is_exclusive(&self) -> bool {

@@ -82,7 +82,7 @@ impl ToolId {
         Self(format!("{owner}#{facade}/{name}").into())
     }
 
-    /// Returns the id of an interface of a plugin.
+    /// Returns the id of an interface of a plugin, for a tool that stands for the interface, such as its facade.
     #[must_use]
     pub fn interface(plugin: &str, interface: &str) -> Self {
         Self(format!("{plugin}/{interface}").into())

@@ -13,7 +13,7 @@ use crate::text::{HASH_DIGITS, short_hash};
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Parses a name; `None` if it does not match the pattern.
+    /// Parses a name. Returns `None` if it does not match the pattern.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let mut bytes = name.bytes();
@@ -26,7 +26,7 @@ impl ToolName {
 
     /// Converts text to a valid name: invalid characters become `_`, and a leading digit or `-` gets `_` before it.
     ///
-    /// Returns `None` if the result would be too long, or if the text has no letters or digits.
+    /// Returns `None` if the result would be too long, or if the text has no ASCII letters or digits.
     #[must_use]
     pub fn sanitised(text: &str) -> Option<Self> {
         Self::parse(&sanitise(text)?)
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for ToolName {
     }
 }
 
-/// Replaces invalid characters; the result is ASCII. `None` if the text has no letters or digits.
+/// Replaces invalid characters; the result is ASCII. Returns `None` if the text has no ASCII letters or digits.
 fn sanitise(text: &str) -> Option<String> {
     let mut clean: String = text
         .chars()

@@ -17,8 +17,9 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 
 /// The methods of a Rust type whose objects are entities.
 ///
-/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. The definitions are available
-/// before an object exists, which chaining needs.
+/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. The definitions are available before an
+/// object exists, so that a conversation can show tools that act on the most recent object of a type (`Chaining` of
+/// `toolwit-agent`).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -163,8 +164,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         self.bind(Some(id.into()), object)
     }
 
-    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact
-    /// carries no object of this type.
+    /// Binds the methods to the live object of an artifact, with the `id` in its JSON if it has one. Returns `None` if the
+    /// artifact carries no object of this type.
     #[must_use]
     pub fn of_artifact(&self, artifact: &Artifact) -> Option<NativeEntity<T>> {
         let id = artifact.value.get("id").and_then(id_text);

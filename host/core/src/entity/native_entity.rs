@@ -48,7 +48,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 pub struct NativeEntity<T> {
     prefix: String,
     id: Option<String>,
-    /// Distinguishes objects without an id.
+    /// Distinguishes the entity from others in tool ids, if it has no id.
     number: u64,
     object: Arc<T>,
     rebinding: Rebinding,

@@ -20,16 +20,17 @@ pub enum Rebinding {
 
 /// A live object whose methods become tools of the conversation when a call returns it.
 ///
-/// Plugin resources and Rust types implement it. Objects with the same namespace, prefix and id are one entity.
+/// Plugin resources and Rust types implement it. Objects with the same namespace, prefix and id are one entity. A provider can
+/// also stand for all objects of a type, which then share tools that take the id as an argument.
 pub trait ToolProvider: Send + Sync {
     /// Returns the prefix of tool names, such as `customer`.
     fn prefix(&self) -> &str;
 
-    /// Returns the id of this object, unique in its type. An object without an id is never recognised when it is
-    /// returned again.
+    /// Returns the id of this object, unique in its type. Returns `None` for an object that is not recognised when it is
+    /// returned again, and for a provider that stands for all objects of its type.
     fn instance_id(&self) -> Option<String>;
 
-    /// Returns the methods as tools that are bound to the object and named with [`entity_tool_names`].
+    /// Returns the methods as tools. Those of an object with an id are bound to it, and named with [`entity_tool_names`].
     ///
     /// The [`ToolId`](crate::ToolId) of each must be the same whenever this entity is returned, and differ from those of other
     /// entities.
@@ -45,7 +46,7 @@ pub trait ToolProvider: Send + Sync {
         "native"
     }
 
-    /// Returns the Rust object, for callers that know its type.
+    /// Returns the Rust object, for callers that know its type. By default `None`, as for resources of plugins.
     fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
@@ -56,7 +57,8 @@ pub trait ToolProvider: Send + Sync {
     }
 }
 
-/// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. `None` if none remain.
+/// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. Returns `None` if no character
+/// remains.
 fn id_in_name(id: &str) -> Option<String> {
     let alphanumeric: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     (!alphanumeric.is_empty()).then_some(alphanumeric)

@@ -82,7 +82,7 @@ fn read_checked(
 fn require_private(metadata: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     if metadata.permissions().mode() & 0o077 != 0 {
-        let message = "it can be read by others; set its mode to 600";
+        let message = "other users can access it; set its mode to 600";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{Arguments, ToolError};
 
 use crate::limits::{ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX};
-use crate::text::{json_parts, json_type, parse_json};
+use crate::text::{json_part_count, json_type, parse_json};
 
 /// Parsed arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub struct ParsedArguments {
     /// The arguments.
     pub arguments: Arguments,
     /// Whether the text was empty or invalid JSON, and had to be repaired.
-    pub repaired: bool,
+    pub is_repaired: bool,
 }
 
 /// Parses the arguments that a model wrote.
@@ -36,18 +36,18 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     if trimmed.is_empty() {
         return Ok(ParsedArguments {
             arguments: Map::new(),
-            repaired: true,
+            is_repaired: true,
         });
     }
     match parse_object(trimmed) {
         Ok(arguments) => Ok(ParsedArguments {
             arguments,
-            repaired: false,
+            is_repaired: false,
         }),
         Err(first_error) => match parse_object(&without_trailing_commas(without_fence(trimmed))) {
             Ok(arguments) => Ok(ParsedArguments {
                 arguments,
-                repaired: true,
+                is_repaired: true,
             }),
             Err(_) => Err(first_error),
         },
@@ -59,7 +59,7 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
 /// # Errors
 /// [`ToolError::Model`] if there are more than [`ARGUMENT_PARTS_MAX`].
 fn check_parts(text: &str) -> Result<(), ToolError> {
-    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+    if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("the arguments have more than {ARGUMENT_PARTS_MAX} values and names");
         return Err(ToolError::invalid_arguments(message));
     }
@@ -178,7 +178,7 @@ mod tests {
         fn valid_objects_are_parsed_without_repair(key in "[a-z]{1,5}", text in ".*", number in any::<i64>()) {
             let object = json!({ key: [text, number, null] });
             let result = parse_arguments(&object.to_string()).unwrap();
-            prop_assert!(!result.repaired);
+            prop_assert!(!result.is_repaired);
             prop_assert_eq!(Value::Object(result.arguments), object);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
 use serde_json::Value;
 
-use super::metered_value::{Metered, MeteredValue, StepBudget};
+use super::metered_value::{Metered, MeteredValue, ValidationBudget};
 use super::untrusted_schema::excerpt;
 use crate::limits::{SCHEMA_PATTERN_BYTES_MAX, VALIDATION_STEPS_MAX};
 use crate::{Arguments, Error, ErrorKind, ExceededLimit, Phase, ToolDefinition, ToolError};
@@ -21,14 +21,14 @@ const VIOLATIONS_MAX: usize = 3;
 /// only [`VIOLATIONS_MAX`] are reported.
 const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 
-/// The memory of a violation without the path of its value, in bytes.
+/// The estimated memory of a violation without the path of its value, in bytes.
 const VIOLATION_BYTES: u64 = 1 << 10;
 
 /// The number of JSON values of a schema that are checked in the time of one step. Most of them do not read the instance.
 const PARTS_PER_STEP: u64 = 32;
 
 /// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices, or with
-/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for a text.
+/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for each KiB of text.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
 /// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
@@ -37,12 +37,13 @@ const PATTERN_BYTES_PER_STEP: u64 = 512;
 /// The maximum number of backtracking steps of a pattern that cannot match in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// The cache of a pattern's automaton, in bytes, for each direction and thread.
+/// Maximum size of the cache of a pattern's automaton, in bytes, for each direction and thread.
 const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
 
 /// A compiled input schema that validates arguments.
 ///
-/// A validation ends within [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
+/// A check makes at most three passes: one to decide, and two to describe the violations. Each pass ends within
+/// [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
 pub struct InputValidator {
     validator: Validator<Metered>,
     size: SchemaSize,
@@ -92,7 +93,7 @@ impl InputValidator {
     /// [`ErrorKind::Internal`] if it is not valid.
     pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
         Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
-            let message = format!("its input schema is not valid: {}", excerpt(&error.to_string()));
+            let message = format!("the input schema is not valid: {}", excerpt(&error.to_string()));
             Error::new(ErrorKind::Internal, Phase::Validate, message)
         })
     }
@@ -127,8 +128,8 @@ impl InputValidator {
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
-    /// steps.
+    /// [`ToolError::Model`] with the first violations and their paths, unless finding them takes too much time or memory. Also
+    /// if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let is_valid = self
@@ -146,7 +147,8 @@ impl InputValidator {
         let violation_bytes = VIOLATION_BYTES + longest_path(value);
         // When the budget is used up, the validator still visits each part of the schema.
         if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
-            return "they do not match the input schema, and are too large to find out where".to_owned();
+            return "the arguments do not match the input schema; together they are too large to find out where"
+                .to_owned();
         }
         let budget = self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes);
         let first_violation = || {
@@ -163,11 +165,11 @@ impl InputValidator {
             .run(first_violations)
             .or_else(|| budget.run(first_violation).flatten());
         described
-            .unwrap_or_else(|| "they do not match the input schema; too many values differ to report them".to_owned())
+            .unwrap_or_else(|| "the arguments do not match the input schema in too many places to report".to_owned())
     }
 
-    fn budget(&self, bytes: u64, violation_bytes: u64) -> StepBudget {
-        StepBudget {
+    fn budget(&self, bytes: u64, violation_bytes: u64) -> ValidationBudget {
+        ValidationBudget {
             steps: VALIDATION_STEPS_MAX,
             bytes,
             element_steps: 1 + self.size.parts / PARTS_PER_STEP,

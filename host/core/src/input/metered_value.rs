@@ -24,12 +24,12 @@ const NAME_BYTES: u64 = 64;
 thread_local! {
     /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that
     /// a node cannot hold its budget.
-    static BUDGET: Cell<StepBudget> = const { Cell::new(StepBudget::NONE) };
+    static BUDGET: Cell<ValidationBudget> = const { Cell::new(ValidationBudget::NONE) };
 }
 
 /// The steps and the memory that a validation has left, and the costs that depend on the schema.
 #[derive(Clone, Copy)]
-pub(super) struct StepBudget {
+pub(super) struct ValidationBudget {
     /// The steps that are left.
     pub(super) steps: u64,
     /// The memory that is left for violations, in bytes.
@@ -42,7 +42,7 @@ pub(super) struct StepBudget {
     pub(super) violation_bytes: u64,
 }
 
-impl StepBudget {
+impl ValidationBudget {
     const NONE: Self = Self {
         steps: 0,
         bytes: 0,
@@ -64,7 +64,7 @@ impl StepBudget {
 }
 
 /// Restores the budget of an outer validation, also after a panic.
-struct RestoredBudget(StepBudget);
+struct RestoredBudget(ValidationBudget);
 
 impl Drop for RestoredBudget {
     fn drop(&mut self) {
@@ -73,7 +73,7 @@ impl Drop for RestoredBudget {
 }
 
 /// Takes steps from the budget. Returns whether the budget is not used up.
-fn take_steps(steps: impl FnOnce(&StepBudget) -> u64) -> bool {
+fn take_steps(steps: impl FnOnce(&ValidationBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.steps = budget.steps.saturating_sub(steps(&budget));
     BUDGET.set(budget);
@@ -81,7 +81,7 @@ fn take_steps(steps: impl FnOnce(&StepBudget) -> u64) -> bool {
 }
 
 /// Takes memory from the budget. Returns whether the budget is not used up.
-fn take_bytes(bytes: impl FnOnce(&StepBudget) -> u64) -> bool {
+fn take_bytes(bytes: impl FnOnce(&ValidationBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.bytes = budget.bytes.saturating_sub(bytes(&budget));
     BUDGET.set(budget);

@@ -26,7 +26,7 @@ pub struct Parameter {
     /// The JSON Schema of its value, with the description.
     pub schema: Value,
     /// Whether each call must pass the argument.
-    pub required: bool,
+    pub is_required: bool,
 }
 
 impl Parameter {
@@ -60,18 +60,18 @@ impl Parameter {
         Self {
             name: name.into(),
             schema,
-            required: true,
+            is_required: true,
         }
     }
 
     /// Makes the parameter optional.
     #[must_use]
     pub fn optional(mut self) -> Self {
-        self.required = false;
+        self.is_required = false;
         self
     }
 
-    /// Restricts the parameter to these values. The schema must be an object.
+    /// Restricts the parameter to these values. Has no effect on a schema that is not a JSON object.
     #[must_use]
     pub fn one_of<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         if let Value::Object(schema) = &mut self.schema {
@@ -88,7 +88,7 @@ impl Parameter {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for parameter in parameters {
-            if parameter.required {
+            if parameter.is_required {
                 required.push(parameter.name.clone());
             }
             if properties.insert(parameter.name.clone(), parameter.schema).is_some() {

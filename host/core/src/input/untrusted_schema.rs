@@ -27,7 +27,7 @@ const FORBIDDEN: [&str; 7] = [
     "$vocabulary",
 ];
 
-/// Keywords that evaluate the adjacent keywords again: nested, they double the work at each step.
+/// Keywords that evaluate the adjacent keywords again: nested, they double the work at each level.
 const DOUBLING: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// Keywords whose value is an object with arbitrary names, each with a schema as its value.
@@ -101,7 +101,7 @@ struct SchemaWalk<'a> {
 #[derive(Clone, Copy)]
 struct Position {
     depth: usize,
-    /// The number of times that the value is compiled.
+    /// The maximum number of times that `jsonschema` compiles the value.
     times: usize,
 }
 

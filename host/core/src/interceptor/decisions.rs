@@ -44,18 +44,18 @@ pub enum CallDecision {
     },
 }
 
-/// The outcome of a call, as an interceptor sees it: the result, or the error of a call that could not run.
+/// The outcome of a call, as an interceptor sees it: the result, or the error of a call without a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallOutcome {
     /// The text that the model reads.
     pub for_llm: String,
     /// The text that the user reads, if it differs.
     pub for_user: Option<String>,
-    /// Whether the tool failed, or could not run.
+    /// Whether the tool failed, or the call ended without a result.
     pub is_error: bool,
-    /// The value of the result, unless `for_llm` is its JSON form.
+    /// The value of the result, unless `for_llm` is its JSON form. For a call without a result, the details of its error.
     pub value: Option<Value>,
-    /// The objects that the tool returned in addition to the text.
+    /// The objects that the tool returned in addition to the text. Empty for a call without a result.
     pub artifacts: Vec<Artifact>,
 }
 
@@ -65,7 +65,8 @@ pub struct CallOutcome {
 pub enum OutcomeReview {
     /// The outcome stays as it is.
     Keep,
-    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed.
+    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed. The error of a call
+    /// without a result stays an error: only its message and its details are replaced. A pending result stays pending.
     Replace(CallOutcome),
     /// The outcome is withheld. The call may have taken effect.
     Withhold {
@@ -84,7 +85,7 @@ pub trait Interceptor: Send + Sync {
     /// Returns the name, for error messages and the log.
     fn name(&self) -> &str;
 
-    /// Decides about a call before it runs.
+    /// Decides about a call before it runs. If the call is cancelled, the decision is dropped.
     ///
     /// # Errors
     /// Any error denies the call. The error is logged; the model reads only that the interceptor failed.

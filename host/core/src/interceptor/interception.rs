@@ -173,8 +173,8 @@ impl Decorator for Interception {
     }
 }
 
-/// Returns whether a tool belongs to the host. Such a tool is not intercepted, because it calls or shows other tools, whose own
-/// calls and results are intercepted.
+/// Returns whether a tool belongs to the host, such as `search_tools`. Such a tool is not intercepted. If it calls another
+/// tool, the call of that tool is intercepted.
 fn is_of_host(tool: &dyn Tool) -> bool {
     let definition = tool.definition();
     definition.id == ToolId::host(definition.name())
@@ -226,7 +226,7 @@ fn outcome_of_error(error: &Error) -> CallOutcome {
     }
 }
 
-/// Returns whether a text is the JSON form of a value. The form of a string has no quotes.
+/// Returns whether a text is the JSON form of a value. A string is compared without quotes, as the model reads it.
 fn is_text_of(text: &str, value: &Value) -> bool {
     match value {
         Value::String(value) => value == text,
@@ -237,9 +237,12 @@ fn is_text_of(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces an outcome. Texts, value and artifacts are those of the interceptor. If the text was the JSON form of the value,
-/// and the interceptor returns no value, the value is read from the new text. The Rust value and the source are removed; so
-/// are the entities whose id the interceptor removed from the text.
+/// Replaces an outcome by that of the interceptor.
+///
+/// An error keeps its kind, phase, tool, limit and denied accesses, and gets the new text and value as its message and details.
+/// A result gets the new texts, value and artifacts. If the interceptor returns no value, and the old text was the JSON form of
+/// the old value, the value is read from the new text. The Rust value and the source are removed, and so are the entities whose
+/// id the interceptor removed from the text.
 fn replace_outcome(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,

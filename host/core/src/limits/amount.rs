@@ -32,7 +32,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Converts the type of a limit to that of its [`Amount`].
+/// Converts the value of a limit to the type that its [`Amount`] holds: `u64` or [`Duration`].
 pub(super) trait IntoAmount<T> {
     fn into_amount(self) -> T;
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::engine::EngineLimits;
 use crate::error::{Error, ErrorKind, Phase};
 
-/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls.
+/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls. A
+/// higher limit of the operator applies instead.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
 /// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities

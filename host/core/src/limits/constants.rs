@@ -169,6 +169,7 @@ limits! {
         /// Maximum number of files and directories in a writable directory.
         DIRECTORY_ENTRIES_MAX: u64 = 1_000_000, Count;
         /// Maximum memory of one artifact when it is parsed.
+        /// The host estimates it from the text before parsing. All artifacts of one `tool-result` share the limit.
         ARTIFACT_WEIGHT_MAX: usize = 16 << 20, Bytes;
         /// Maximum length of a key and of a bucket's name in a key–value store.
         KEY_BYTES_MAX: usize = 1 << 10, Bytes;
@@ -182,6 +183,9 @@ limits! {
         /// Maximum number of values and names in the arguments of a call, and in other JSON that a model or a tool writes.
         /// They take far more memory than their text: a table of ten thousand rows with ten columns fits.
         ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
+        /// Maximum memory of the arguments of earlier calls that a conversation keeps for its strategies.
+        /// Beyond it, the oldest arguments are dropped, except those of the last successful call of each tool.
+        LOGGED_ARGUMENTS_BYTES_MAX: u64 = 16 << 20, Bytes;
         /// Maximum number of steps of the validation of arguments against a schema.
         /// The longest arguments take a few million steps with an ordinary schema.
         VALIDATION_STEPS_MAX: u64 = 16 << 20, Count;

@@ -10,7 +10,7 @@ pub struct EngineLimits {
     pub memory_bytes_max: u64,
     /// The stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
     pub stack_bytes_max: usize,
-    /// Live instances of all plugins. Each instance occupies a slot of the pool.
+    /// Live instances of all plugins. Each instance occupies a slot of wasmtime's pooling allocator.
     pub instances_max: u32,
     /// Maximum size of a component file, in bytes. A larger file, which may be sparse, is rejected before it is read.
     pub component_bytes_max: u64,

@@ -36,7 +36,7 @@ pub enum LimitGroup {
     Components,
     /// Tools that a component lists at run time.
     DynamicTools,
-    /// Servers of the Model Context Protocol whose tools a conversation has.
+    /// The Model Context Protocol: servers whose tools a conversation has, and clients of the host's own server.
     McpServers,
     /// Files that the host reads.
     Files,

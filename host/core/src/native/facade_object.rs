@@ -54,14 +54,15 @@ impl FacadeOutline {
     }
 }
 
-/// A field of an object. Its type decides whether it adds a facade: generated code calls [`FacadeContent::add_to`] if the type
-/// implements it, otherwise [`NoFacadeContent::add_to`].
+/// A field of an object. Its type decides whether it adds a facade: the call of `add_to` in generated code resolves to
+/// [`FacadeContent::add_to`] if the type implements it, otherwise to [`NoFacadeContent::add_to`], which is implemented for a
+/// reference and therefore found later.
 pub struct FacadePart<'a, T>(pub &'a T);
 
 /// The object itself, whose methods may be tools.
 pub struct FacadeOwner<'a, T>(pub &'a Arc<T>);
 
-/// The parts that are tools or facades.
+/// A field or an object that adds tools or a facade to an outline.
 pub trait FacadeContent {
     /// Adds the tools or the facade to the outline.
     ///
@@ -70,7 +71,7 @@ pub trait FacadeContent {
     fn add_to(&self, outline: &mut FacadeOutline) -> Result<(), Error>;
 }
 
-/// The parts that are neither tools nor facades.
+/// A field or an object that adds nothing to an outline.
 pub trait NoFacadeContent {
     /// Adds nothing.
     ///

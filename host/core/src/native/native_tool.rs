@@ -127,8 +127,8 @@ impl NativeTool {
         }
     }
 
-    /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. See
-    /// [`new_serial_group`](crate::new_serial_group).
+    /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. With `None`, the calls of
+    /// this tool may run concurrently with any other. See [`new_serial_group`](crate::new_serial_group).
     #[must_use]
     pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
         self.serial_group = group;
@@ -145,8 +145,8 @@ impl NativeTool {
     /// Creates a tool from a typed function.
     ///
     /// The input schema is derived from `In`. The model receives `Out` as JSON, a string without quotes, and `()` as `done`; a
-    /// [`ToolResult`] is returned as it is. Entities in `Out` become tools. The output itself stays available to the
-    /// process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
+    /// [`ToolResult`] is returned as it is. The methods of entities in `Out` become tools. The output itself stays available to
+    /// the process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
     /// result, and any other error becomes a [`ToolResult::error`].
     ///
     /// # Errors
@@ -214,7 +214,8 @@ impl Tool for NativeTool {
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
-/// Derives the input schema of a tool, without `$schema` and `title`. A schema without a type gets the type `object`.
+/// Derives the input schema of a tool, without `$schema` and `title`. A schema with neither a type nor a reference gets the
+/// type `object`.
 pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {

@@ -142,7 +142,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         &self.description
     }
 
-    /// Returns the category.
+    /// Returns the category, by which facades group tools.
     #[must_use]
     pub fn category(&self) -> Option<&str> {
         self.category.as_deref()

@@ -19,8 +19,8 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
         snake_case(plain.rsplit("::").next().unwrap_or("tool"))
     }
 
-    /// Returns the id of this object, unique in its type. The default is `None`: the id of an entity is then the `id`
-    /// in its JSON.
+    /// Returns the id of this object, unique in its type. The default is `None`. An object whose type derives `Entity` then has
+    /// the `id` of its JSON.
     fn instance_id(&self) -> Option<String> {
         None
     }

@@ -1,8 +1,9 @@
-//! Errors of calls that could not run.
+//! Errors of calls that returned no result.
 
 use crate::error::{Error, ErrorKind, Phase};
 
-/// The error of a call that could not run. The variant determines who receives it.
+/// The error of a call that returned no result: the call did not start, it was stopped before its end, or its result was
+/// withheld. The variant determines who receives the error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ToolError {
     /// The model can react: with other arguments, another tool, or a message to the user.

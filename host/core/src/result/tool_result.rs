@@ -14,7 +14,7 @@ use crate::{Artifact, CallUsage, DeniedAccess, Error, RejectedProvider, Revealed
 
 use crate::text::parse_json;
 
-/// Whether a tool has done its work.
+/// Whether a tool succeeded, failed, or still works in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolStatus {
     /// The tool ran and succeeded.
@@ -22,7 +22,7 @@ pub enum ToolStatus {
     Success,
     /// The tool ran and failed.
     Error,
-    /// The tool returned a background task, which delivers the result later.
+    /// The tool started a background task, which delivers the result later.
     Pending,
 }
 
@@ -58,7 +58,7 @@ pub struct ToolResult {
     pub for_user: Option<String>,
     /// The readers of the texts; `silent` in JSON.
     pub audience: Audience,
-    /// Whether the tool has done its work; `is_error` and `async` in JSON.
+    /// Whether the tool succeeded, failed, or still works in the background; `is_error` and `async` in JSON.
     pub status: ToolStatus,
     /// Objects that the tool returned in addition to the text.
     pub artifacts: Vec<Artifact>,
@@ -74,7 +74,7 @@ pub struct ToolResult {
     pub revealed_tools: Option<RevealedTools>,
     /// The continuation of the run.
     pub disposition: Disposition,
-    /// A call that continues the work in the background.
+    /// A call that continues the work: in the background if the conversation can receive late results, or else at once.
     pub follow_up: Option<FollowUpCall>,
     /// A request to the run that made the call, such as to stop.
     pub signal: Option<Signal>,
@@ -307,13 +307,13 @@ impl ToolResult {
         self.disposition == Disposition::ReturnDirect && !self.is_error()
     }
 
-    /// Returns the text that the user reads.
+    /// Returns the text that the user reads. Returns `None` for a silent result, and for one without a text for the user.
     #[must_use]
     pub fn user_text(&self) -> Option<&str> {
         self.for_user.as_deref().filter(|_| !self.is_silent())
     }
 
-    /// Returns the text for the model, or the cause if the text is empty.
+    /// Returns the text for the model, or the text of the cause if that is empty.
     #[must_use]
     pub fn content(&self) -> String {
         match &self.source {

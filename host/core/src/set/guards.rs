@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::tool_set::apply;
 use crate::{Decorator, Tool, ToolContext, ToolSelector};
 
-/// The [guards](Decorator::is_guard) of a conversation and of the conversations around it, the innermost first.
+/// The [guards](Decorator::is_guard) of a conversation, and those of the conversations or agents that run it inside a call. The
+/// innermost come first.
 ///
 /// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of
 /// agents, and the follow-up calls of plugins.
@@ -30,7 +31,7 @@ impl Guards {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Returns the guards with their tools, the innermost first.
+    /// Returns the guards with the selectors of their tools, the innermost first.
     #[must_use]
     pub fn entries(&self) -> &[(ToolSelector, Arc<dyn Decorator>)] {
         &self.0

@@ -121,12 +121,11 @@ impl Message {
         })
     }
 
-    /// Returns a message of the model with the parts of its response that the provider requires back. Other messages are
-    /// unchanged.
+    /// Sets the parts of a response that its provider requires back. A message that is not of the model stays unchanged.
     #[must_use]
-    pub fn with_blocks(mut self, parts: Vec<ProviderBlock>) -> Self {
+    pub fn with_blocks(mut self, new_blocks: Vec<ProviderBlock>) -> Self {
         if let Role::Assistant { blocks, .. } = &mut self.role {
-            *blocks = parts;
+            *blocks = new_blocks;
         }
         self
     }

@@ -4,13 +4,13 @@ mod guards;
 mod message;
 mod name_table;
 mod named_tool;
-mod tool_registry;
+mod shared_tool_set;
 mod tool_selector;
 mod tool_set;
 
 pub use guards::Guards;
 pub use message::{Message, ProviderBlock, Role, ToolCall};
 pub use named_tool::{AddOutcome, NamedTool, ToolLookup};
-pub use tool_registry::ToolRegistry;
+pub use shared_tool_set::SharedToolSet;
 pub use tool_selector::{SelectorMap, ToolSelector, tool_identities};
 pub use tool_set::ToolSet;

@@ -28,7 +28,7 @@ impl NameTable {
         self.names.get_key_value(id).map(|(id, _)| id)
     }
 
-    /// Returns the id to which a name was assigned.
+    /// Returns the id to which a name was assigned, also if its tool was removed.
     pub(super) fn owner_of(&self, name: &ToolName) -> Option<&ToolId> {
         self.owners.get(name)
     }

@@ -8,8 +8,9 @@ use crate::{Tool, ToolId, ToolName, decorator_chain};
 /// Selects tools of a conversation by name or id, however the tools enter the conversation.
 ///
 /// Text with a `#` is an id, other text a name. A tool is selected by the id or the preferred name of each layer of its
-/// [decorator chain](decorator_chain), and by its name in the conversation. `native#query` therefore also selects the tool
-/// `native#db/query`, which the facade `db` reveals. The id of a method selects this method of every instance.
+/// [decorator chain](decorator_chain), and by its name in the conversation. For example, `native#query` also selects the tool
+/// `native#db/query`, which the facade `db` reveals and which is a layer around `native#query`. The id of a method selects this
+/// method of every instance.
 ///
 /// ```
 /// use toolwit_core::ToolSelector;

@@ -22,8 +22,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names
 /// in the history remain unambiguous.
 ///
-/// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added.
-/// [Guards](Decorator::is_guard) of a tool stay with its id.
+/// Decorators and exclusions do not belong to a tool object: they apply to every tool that they select, whenever it is added.
+/// A [guard](Decorator::is_guard) that a tool brings applies to each later tool with the same id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
@@ -32,7 +32,7 @@ pub struct ToolSet {
     positions: HashMap<ToolName, u64>,
     next_position: u64,
     names: NameTable,
-    /// The ids of tools, by the other identities in their decorator chains. Removed tools stay here.
+    /// The ids of tools, by each of their other [identities](tool_identities). Removed tools stay here.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
     /// The decorators that [`decorate`](Self::decorate) added.
     decorators: SelectorMap<Arc<dyn Decorator>>,
@@ -134,7 +134,7 @@ impl ToolSet {
         }
     }
 
-    /// Removes a tool and returns its name, which stays reserved.
+    /// Removes a tool and returns its name, which stays reserved. Returns `None` if the set has no tool with this id.
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.names.name_of(id)?;
         let position = self.positions.remove(name)?;
@@ -165,7 +165,7 @@ impl ToolSet {
         self.excluded.remove(id)
     }
 
-    /// Returns the ids of the tools that are [excluded](Self::exclude).
+    /// Returns the ids that are [excluded](Self::exclude).
     pub fn excluded(&self) -> impl Iterator<Item = &ToolId> {
         self.excluded.iter()
     }
@@ -197,7 +197,7 @@ impl ToolSet {
         self.names.name_of(id).is_some() || self.excluded.contains(id)
     }
 
-    /// Returns the tool with this id.
+    /// Returns the tool with this id, if the set has it.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<&NamedTool> {
         self.tools.get(&self.position(id)?)
@@ -334,7 +334,7 @@ fn store_once(stored: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId
     }
 }
 
-/// Applies a decorator to a tool that does not have it.
+/// Applies a decorator to a tool, unless the tool has this decorator already.
 pub(super) fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
     let has_decorator =
         |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::json_weight::json_parts;
+use super::json_weight::json_part_count;
 use crate::limits::ARGUMENT_PARTS_MAX;
 
 /// Names the JSON type of a value with its article, for error messages: `a string`.
@@ -21,7 +21,7 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Returns an id in JSON as text: a string, or a number in decimal form.
+/// Returns an id in JSON as text: a string, or a number in decimal form. Returns `None` for other values.
 pub(crate) fn id_text(value: &Value) -> Option<String> {
     match value {
         Value::String(id) => Some(id.clone()),
@@ -34,9 +34,9 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
 /// [`ARGUMENT_PARTS_MAX`] values and names, which would take far more memory than their text.
 ///
 /// # Errors
-/// A `serde_json` error with line and column.
+/// A `serde_json` error. It has line and column, unless the text has too many values and names.
 pub fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
-    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+    if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("it has more than {ARGUMENT_PARTS_MAX} values and names");
         return Err(de::Error::custom(message));
     }

@@ -4,66 +4,70 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// The memory of a parsed value or name without its text, in bytes. It is that of an entry of an object, with its share of
-/// the unused slots of the map.
+/// The estimated memory of a part of parsed JSON in addition to its text, in bytes. A part is a value, or a name in an object.
+/// The estimate is the size of an entry of an object, including its share of the unused slots of the map.
 const PART_BYTES: usize = 128;
 
 /// Returns an upper limit of the number of values and names in JSON text. The memory of the parsed JSON depends on this
 /// number, and can be a hundred times the size of the text.
 ///
 /// ```
-/// use toolwit_core::text::json_parts;
+/// use toolwit_core::text::json_part_count;
 ///
-/// assert_eq!(json_parts(br#"{"a": [1, "b, c"]}"#), 5);
+/// assert_eq!(json_part_count(br#"{"a": [1, "b, c"]}"#), 5);
 /// ```
 #[must_use]
-pub fn json_parts(text: &[u8]) -> usize {
-    let mut count = PartCount::default();
-    count.add(text);
-    count.parts + 1
+pub fn json_part_count(text: &[u8]) -> usize {
+    let mut counter = JsonCounter::default();
+    counter.add(text);
+    counter.parts + 1
 }
 
 /// Estimates the memory of JSON text when it is parsed, in bytes.
 #[must_use]
 pub fn json_weight(text: &[u8]) -> usize {
-    text.len().saturating_add(json_parts(text).saturating_mul(PART_BYTES))
+    text.len()
+        .saturating_add(json_part_count(text).saturating_mul(PART_BYTES))
 }
 
-/// Returns the length of the JSON text of a value, in bytes, without creating the text.
+/// Returns the length of the JSON text of a value, in bytes, without creating the text. For a value that has no JSON form, such
+/// as a map whose keys are lists, it is the length of the text before the part that cannot be serialised.
 ///
 /// ```
-/// use toolwit_core::text::json_bytes;
+/// use toolwit_core::text::json_len;
 ///
-/// assert_eq!(json_bytes(&serde_json::json!({"a": "b"})), 9);
+/// assert_eq!(json_len(&serde_json::json!({"a": "b"})), 9);
 /// ```
 #[must_use]
-pub fn json_bytes(value: &impl Serialize) -> usize {
-    count_of(value).bytes
+pub fn json_len(value: &impl Serialize) -> usize {
+    count_json(value).bytes
 }
 
 /// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
-pub(crate) fn weight_of(value: &impl Serialize) -> u64 {
-    let count = count_of(value);
-    (count.bytes as u64).saturating_add((count.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
+#[must_use]
+pub fn json_weight_of(value: &impl Serialize) -> u64 {
+    let counter = count_json(value);
+    (counter.bytes as u64).saturating_add((counter.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
 }
 
-fn count_of(value: &impl Serialize) -> PartCount {
-    let mut count = PartCount::default();
-    // JSON values always serialise, and this writer never fails.
-    let _ = serde_json::to_writer(&mut count, value);
-    count
+fn count_json(value: &impl Serialize) -> JsonCounter {
+    let mut counter = JsonCounter::default();
+    // The writer never fails. A value that cannot be serialised is counted up to that part.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter
 }
 
-/// Counts the bytes of JSON text, and its values and names after the first.
+/// Counts the bytes and the parts of JSON text.
 #[derive(Default)]
-struct PartCount {
+struct JsonCounter {
     bytes: usize,
+    /// The values and names after the first. Each begins after one of the characters `,`, `:`, `[` and `{`.
     parts: usize,
     is_in_string: bool,
     is_escaped: bool,
 }
 
-impl PartCount {
+impl JsonCounter {
     fn add(&mut self, text: &[u8]) {
         self.bytes = self.bytes.saturating_add(text.len());
         for byte in text {
@@ -78,7 +82,7 @@ impl PartCount {
     }
 }
 
-impl Write for PartCount {
+impl Write for JsonCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.add(bytes);
         Ok(bytes.len())
@@ -100,9 +104,9 @@ mod tests {
     fn a_value_weighs_as_much_as_its_text() {
         for value in [json!({}), json!([1, "a,[{\\\" b", {"c": [null, true]}]), json!("[[[[")] {
             let text = value.to_string();
-            assert_eq!(weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
+            assert_eq!(json_weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
         }
-        assert_eq!(json_parts(b"\"[[[[\""), 1, "text has one part");
+        assert_eq!(json_part_count(b"\"[[[[\""), 1, "text has one part");
         assert_eq!(json_weight(b"[{},{}]"), 7 + 5 * PART_BYTES);
     }
 }

@@ -10,10 +10,9 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
-pub(crate) use json_weight::weight_of;
-pub use json_weight::{json_bytes, json_parts, json_weight};
+pub use json_weight::{json_len, json_part_count, json_weight, json_weight_of};
 
-/// Hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
+/// The number of hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;
 
 /// Removes the characters that are not [printable](is_printable).
@@ -30,9 +29,9 @@ pub fn printable(text: &str) -> String {
 
 /// Returns whether untrusted text may contain this character when it is written to a terminal.
 ///
-/// Control characters are not printable, except line feed and tab. Neither are characters that reverse the direction of text,
-/// separate lines, or have no width. Without them, a plugin cannot move the cursor, disguise a line of the host's output,
-/// or hide text in it.
+/// Control characters are not printable, except line feed and tab. Neither are characters that change the direction of text,
+/// separate lines, or are invisible and not spaces. Without them, a plugin cannot move the cursor, disguise a line of the
+/// host's output, or hide text in it.
 ///
 /// ```
 /// use toolwit_core::text::is_printable;

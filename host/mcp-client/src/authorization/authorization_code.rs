@@ -17,7 +17,7 @@ pub(super) struct ExpectedResponse {
     pub(super) redaction: Redaction,
 }
 
-/// The parameters of a response. A response in which a parameter occurs twice belongs to no login.
+/// The parameters of a response. A response in which one of these parameters occurs twice belongs to no login.
 #[derive(Default)]
 pub(super) struct AuthorizationResponse {
     state: Option<Zeroizing<String>>,
@@ -49,7 +49,7 @@ impl AuthorizationResponse {
         !self.is_ambiguous && self.state.as_ref() == Some(&expected.state)
     }
 
-    /// Returns the code.
+    /// Returns the code, and adds it to the redaction.
     ///
     /// # Errors
     /// If the response is that of another issuer, does not name its issuer although it must, reports a refusal, or has no code.

@@ -17,10 +17,12 @@ use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, defaul
 use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
+/// A request to log a user in at a server over HTTP, by the authorization code flow of OAuth with PKCE. The browser must run on
+/// the same machine.
 ///
-/// If the configuration names no issuer, the server names it. If the configuration names no client, the issuer
-/// registers one. Show the user [`PendingLogin::issuer`] and open [`PendingLogin::url`] in a browser.
+/// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own issuer. If
+/// the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and open
+/// [`PendingLogin::url`] in a browser.
 ///
 /// ```no_run
 /// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};
@@ -54,8 +56,8 @@ impl<'a> LoginRequest<'a> {
         }
     }
 
-    /// Sets scopes that are requested in addition to those of the configuration or the server, and to those of the earlier
-    /// login.
+    /// Sets scopes that are requested in addition to those of the configuration or the server. The scopes of an earlier login
+    /// at the same issuer are then requested again, so that the new tokens keep them.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -84,7 +86,7 @@ impl<'a> LoginRequest<'a> {
         })
     }
 
-    /// Returns the secret of the configured client, and the redaction of that secret and of the earlier login.
+    /// Returns the secret of the client, if it is configured, and the redaction of that secret and of the earlier login.
     fn secrets(
         &self,
         http: &HttpEndpoint,
@@ -222,8 +224,8 @@ fn issuer_address(
     })
 }
 
-/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if it requires
-/// none.
+/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if the server does
+/// not require one.
 async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {

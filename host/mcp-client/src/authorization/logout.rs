@@ -25,9 +25,9 @@ pub enum Revocation {
     NoLogin,
     /// The issuer has revoked the tokens.
     Revoked,
-    /// The tokens stay valid until they expire, because the issuer cannot revoke tokens.
+    /// The tokens stay valid until they expire, because the issuer has no endpoint that revokes tokens.
     NotOffered,
-    /// The tokens could not be revoked, with the reason.
+    /// The tokens were not revoked, for this reason.
     Failed(String),
 }
 

@@ -21,17 +21,24 @@ const LOGIN_WALL_MAX: Duration = Duration::from_secs(600);
 
 /// A login that waits for the user's browser. Dropping it cancels the login.
 pub struct PendingLogin {
+    /// The name of the server.
     pub(super) name: String,
     pub(super) server: Url,
+    /// The address that the user opens in a browser.
     pub(super) url: Url,
     pub(super) issuer: String,
     pub(super) is_issuer_named: bool,
     pub(super) token_endpoint: TokenEndpoint,
+    /// The identifier of the server, for which the tokens are requested (RFC 8707).
     pub(super) resource: String,
+    /// The requested scopes.
     pub(super) scopes: Vec<String>,
     pub(super) client: LoginClient,
+    /// The random value that the response must repeat.
     pub(super) state: Zeroizing<String>,
+    /// The random value that proves at the token request that this process began the login (PKCE).
     pub(super) verifier: Zeroizing<String>,
+    /// The address to which the browser returns.
     pub(super) redirect: String,
     pub(super) listener: RedirectListener,
     pub(super) slot: LoginSlot,
@@ -60,7 +67,8 @@ impl PendingLogin {
         &self.url
     }
 
-    /// Returns the issuer, at which the user logs in. If no issuer is configured, the server has named it.
+    /// Returns the issuer, at which the user logs in. If no issuer is configured, the server has chosen it; see
+    /// [`LoginRequest`](crate::LoginRequest).
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
@@ -75,7 +83,8 @@ impl PendingLogin {
     /// Waits for the browser, requests the tokens and stores them.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why there are no tokens.
+    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why no tokens were obtained or
+    /// stored.
     pub async fn finish(self) -> Result<LoginReport, Error> {
         let name = self.name.clone();
         let failed = |kind, why: &str| {
@@ -85,7 +94,7 @@ impl PendingLogin {
         match tokio::time::timeout(LOGIN_WALL_MAX, self.receive_tokens()).await {
             Ok(report) => report.map_err(|why| failed(ErrorKind::Io, &why)),
             Err(_) => {
-                let why = format!("the browser did not return within {}", Span(LOGIN_WALL_MAX));
+                let why = format!("it did not finish within {}", Span(LOGIN_WALL_MAX));
                 Err(failed(ErrorKind::Timeout, &why))
             }
         }

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 /// The number of random bytes of a value.
 const RANDOM_BYTES: usize = 32;
 
-/// Returns a value of 256 random bits.
+/// Returns 256 random bits as base64url text.
 ///
 /// # Errors
 /// If the system has no random numbers.

@@ -36,7 +36,7 @@ const HEADERS_BYTES_MAX: usize = 32 << 10;
 /// The maximum time in which the last response is sent.
 const END_WALL_MAX: Duration = Duration::from_secs(1);
 
-/// Listens on a loopback address for the response of the issuer, which the browser brings.
+/// A listener on a loopback address, to which the browser brings the response of the issuer.
 pub(super) struct RedirectListener {
     listener: TcpListener,
     address: SocketAddr,
@@ -54,7 +54,7 @@ impl RedirectListener {
         Ok(Self { listener, address })
     }
 
-    /// Returns the address for the issuer.
+    /// Returns the address to which the issuer redirects the browser.
     pub(super) fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }

@@ -11,7 +11,7 @@ use crate::value::Redaction;
 /// The name of the client, which the issuer may show to the user.
 const CLIENT_NAME: &str = "Toolwit";
 
-/// The maximum length of the id and of the secret of a client, in bytes.
+/// The maximum length of the id of a client, and of its secret, in bytes.
 const ID_BYTES_MAX: usize = 4 << 10;
 
 /// The client of a login.
@@ -43,7 +43,7 @@ impl LoginClient {
     /// else a client that the issuer now registers.
     ///
     /// # Errors
-    /// If a client must be registered, and the issuer does not do it.
+    /// If a client must be registered, and the issuer does not register clients, refuses this one, or sends no usable response.
     pub(super) async fn find_or_register(
         login: &OauthLogin,
         secret: Option<Zeroizing<String>>,
@@ -51,20 +51,20 @@ impl LoginClient {
         redirect: &str,
         redaction: &Redaction,
     ) -> Result<Self, String> {
-        let unregistered = |id: String, secret| Self {
+        let existing = |id: String, secret| Self {
             identity: ClientIdentity { id, secret },
             authentication: None,
             is_registered: false,
         };
         if let Some(id) = &login.client_id {
-            return Ok(unregistered(id.clone(), secret));
+            return Ok(existing(id.clone(), secret));
         }
         if let Some(url) = login
             .client_metadata_url
             .as_ref()
             .filter(|_| issuer.reads_client_metadata())
         {
-            return Ok(unregistered(url.to_string(), None));
+            return Ok(existing(url.to_string(), None));
         }
         Self::register(issuer, redirect, redaction).await
     }

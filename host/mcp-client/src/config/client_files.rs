@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::endpoint::ServerEndpoint;
+use super::mcp_config::McpConfig;
 use super::server_config::ServerConfig;
-use super::servers_file::McpConfig;
 use crate::value::Setting;
 use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -65,7 +65,9 @@ impl ClientServer {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
         if self.kind.as_deref() == Some("sse") {
-            return Err(invalid("it uses the old transport `sse`; use its URL for `http`"));
+            return Err(invalid(
+                "the transport `sse` is not supported; set the URL of its Streamable HTTP transport",
+            ));
         }
         let expanded = |values: BTreeMap<String, String>| -> Vec<(String, Setting)> {
             let pairs = values.into_iter();
@@ -74,7 +76,7 @@ impl ClientServer {
         let mut config = match (&self.command, &self.url) {
             (Some(program), None) => ServerConfig::process(name, program)?,
             (None, Some(url)) => ServerConfig::http(name, url)?,
-            _ => return Err(invalid("it needs either `command` or `url`")),
+            _ => return Err(invalid("it must have either `command` or `url`")),
         };
         match &mut config.endpoint {
             ServerEndpoint::Process(process) => {

@@ -2,18 +2,18 @@
 
 mod client_files;
 mod endpoint;
+mod mcp_config;
 mod meta_rule;
 mod oauth_client;
 mod oauth_login;
 mod oauth_table;
 mod server_config;
-mod servers_file;
 mod tool_filter;
 
 pub use endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
+pub use mcp_config::McpConfig;
 pub use meta_rule::MetaRule;
 pub use oauth_client::OauthClient;
 pub use oauth_login::OauthLogin;
 pub use server_config::{ChangedTools, RevisionChoice, ServerConfig};
-pub use servers_file::McpConfig;
 pub use tool_filter::ToolFilter;

@@ -61,7 +61,7 @@ impl OauthLogin {
     /// Sets the address of the client id metadata document.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path.
+    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path, or has a query or a fragment.
     pub fn with_client_metadata_url(mut self, url: &str) -> Result<Self, Error> {
         let url = parse_address("client_metadata_url", url)?;
         if url.scheme() != "https" || url.path() == "/" {

@@ -1,4 +1,4 @@
-//! The table `oauth` of a server.
+//! The table `oauth` of a server in a configuration file.
 
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ pub(super) struct OauthTable {
     step_up_scopes: Vec<String>,
 }
 
-/// The configuration of the client that obtains the tokens for a server.
+/// How the tokens for a server are obtained.
 pub(super) enum OauthConfig {
     /// A client with a secret or a refresh token, which needs no user.
     Client(OauthClient),

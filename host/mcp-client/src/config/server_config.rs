@@ -18,7 +18,7 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
 /// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource)
-/// has them. Programs such as `npx` do not start without them, and none holds a secret.
+/// has them. Programs such as `npx` need some of them to start, and none holds a secret.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -69,9 +69,9 @@ pub struct ServerConfig {
     /// The values of the caller's context that the server receives as `_meta`. Keys that a [`Setting`] of the server
     /// uses are never sent.
     pub meta: MetaFilter,
-    /// Directories that the server receives as roots, if it requests them.
+    /// Directories that the server receives as roots, if it requests them. Relative paths are left out.
     pub roots: Vec<PathBuf>,
-    /// Maximum time of a call without progress.
+    /// Maximum time in which a call neither ends nor reports progress.
     pub timeout: Duration,
     /// Maximum time to start the server and to agree on a revision.
     pub startup_timeout: Duration,
@@ -215,7 +215,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the OAuth client that obtains the tokens, in place of a fixed bearer token. Ignored for a process.
+    /// Sets the OAuth client that obtains the tokens if no bearer token is set. Ignored for a process.
     #[must_use]
     pub fn with_oauth(mut self, client: OauthClient) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -282,7 +282,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the maximum time of a call without progress.
+    /// Sets the maximum time in which a call neither ends nor reports progress.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;

@@ -31,7 +31,7 @@ impl LoginSlot {
         }
     }
 
-    /// Returns the login, or `None` if there is none, or it is for another address.
+    /// Returns the login, or `None` if no login is stored, or the stored one is for another address.
     ///
     /// # Errors
     /// The reason why it cannot be read.

@@ -56,7 +56,7 @@ impl StoredLogin {
         [&self.access_token].into_iter().chain(others).map(String::as_str)
     }
 
-    /// Sets when the access token expires.
+    /// Sets when the access token expires. Without a validity, its end is unknown.
     pub(crate) fn expire_after(&mut self, validity: Option<Duration>) {
         self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));
     }

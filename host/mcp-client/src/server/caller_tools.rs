@@ -50,7 +50,7 @@ impl CallerTable {
         &mut self.0[last]
     }
 
-    /// Returns the tools of a caller, if the caller has listed them.
+    /// Returns the tools of a caller, or `None` if the caller has not listed them, or was removed since.
     pub(super) fn get(&mut self, caller: &str) -> Option<&mut CallerTools> {
         self.0.iter_mut().find(|tools| tools.caller == caller)
     }

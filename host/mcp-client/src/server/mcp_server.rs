@@ -58,7 +58,8 @@ pub struct ServerReport {
     pub revision: String,
     /// The number of listed tools that can be used.
     pub tools: usize,
-    /// The names of the listed tools that cannot be used, each with the reason.
+    /// The names of the listed tools that cannot be used, each with the reason. Two kinds of entries are not tools:
+    /// `handle NAME` is a configured handle without entities, and `all others` stands for tools that were not read.
     pub withheld: Vec<(String, String)>,
 }
 
@@ -81,7 +82,7 @@ impl McpServer {
         &self.shared.pool.config
     }
 
-    /// Contacts the server and lists its tools.
+    /// Connects to the server, lists its tools, and reports them. An existing connection and a current list are used again.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -136,7 +137,7 @@ impl McpServer {
         self.shared.pool.disconnect();
     }
 
-    /// Pins the new tools of a list, and returns the tools that the caller can use.
+    /// Pins the new tools of a list, unless changes are followed, and returns the tools that the caller can use.
     fn admitted_tools(
         &self,
         context: &ToolContext,

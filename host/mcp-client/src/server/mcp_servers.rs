@@ -41,7 +41,7 @@ impl McpServers {
         self.servers.is_empty()
     }
 
-    /// Contacts the required servers and lists their tools.
+    /// Connects to the required servers and lists their tools.
     ///
     /// # Errors
     /// The error of the first required server that cannot be used.

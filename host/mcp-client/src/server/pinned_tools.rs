@@ -26,7 +26,8 @@ pub(super) struct PinnedTools {
 }
 
 impl PinnedTools {
-    /// Pins the new tools of a list, and returns the tools that can be used.
+    /// Pins the new tools of a list, unless the policy is to follow changes, and returns the tools that can be used.
+    /// `create` makes the object of a tool, if no object exists for its definition.
     pub(super) fn admit(
         &mut self,
         listing: &Listing,

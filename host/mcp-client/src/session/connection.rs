@@ -103,7 +103,8 @@ impl Connection {
             .is_some_and(|tools| tools.list_changed == Some(true))
     }
 
-    /// Returns whether the server has reported a change of its tools since they were listed.
+    /// Returns whether the list of tools must be read again, because the server has reported a change since the list was last
+    /// requested, or because that request failed.
     pub(crate) fn have_tools_changed(&self) -> bool {
         self.notices.have_tools_changed()
     }

@@ -31,14 +31,14 @@ pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ToolContext,
     /// Entries of `_meta`, in addition to those of the protocol.
     pub(crate) meta: Map<String, Value>,
-    /// The maximum time without progress.
+    /// The maximum time in which the request neither ends nor reports progress.
     pub(crate) idle_max: Duration,
-    /// The maximum time with progress.
+    /// The maximum time in total of a request that reports progress.
     pub(crate) wall_max: Duration,
 }
 
 impl Exchange<'_> {
-    /// Returns the maximum time in total: `wall_max`, or `idle_max` if it is longer.
+    /// Returns the maximum time in total: `wall_max`, or `idle_max` if that is longer.
     fn time_max(&self) -> Duration {
         self.wall_max.max(self.idle_max)
     }
@@ -52,7 +52,7 @@ impl Exchange<'_> {
 /// The reason why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The server answered with an error.
+    /// The server answered with an error, or the client refused the server's request for input.
     #[error("{}", quoted(&.0.message))]
     Refused(ErrorData),
     /// The server has ended the session, and did not process the request.
@@ -219,6 +219,10 @@ impl Connection {
 
     /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with
     /// its state.
+    ///
+    /// # Errors
+    /// [`RequestError::Refused`] if the client refuses a request, and [`RequestError::Unexpected`] if there is neither a
+    /// request nor a state.
     async fn answer_input_requests(
         &self,
         required: InputRequiredResult,
@@ -271,7 +275,7 @@ impl Connection {
     }
 }
 
-/// Shows the progress of a call to the user, not too often.
+/// Shows the progress of a call to the user, at most once in [`PROGRESS_SHOWN_EVERY`].
 struct ProgressDisplay<'a> {
     connection: &'a Connection,
     context: &'a ToolContext,

@@ -1,4 +1,4 @@
-//! Handles in the schemas of tools.
+//! Handles in the schemas of tools: ids that some tools return and others take.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(crate) fn takes_handle(definition: &ToolDefinition, handle: &str) -> bool {
     declares(schema, schema, handle) && required.is_some_and(|names| names.iter().any(|name| name == handle))
 }
 
-/// Returns whether a tool returns a handle: a string of its output.
+/// Returns whether a tool returns a handle: a string in its output, or in the objects of a list there.
 pub(crate) fn returns_handle(definition: &ToolDefinition, handle: &str) -> bool {
     has_root_handle(definition, handle) || !handle_lists(definition, handle).is_empty()
 }

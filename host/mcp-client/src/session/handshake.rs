@@ -1,4 +1,4 @@
-//! Starting a server, and agreeing on a revision of the protocol.
+//! Connecting to a server: starting it if it is a process, and agreeing on a revision of the protocol.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use url::Url;
 use zeroize::Zeroizing;
 
+use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::handler::Handler;
 use super::input::InputProvider;
 use super::notices::Notices;
-use super::session_pool::ClientOptions;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
 use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
 use crate::login::LoginSlot;
@@ -37,7 +37,7 @@ const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// Starts a server and agrees on a revision.
+/// Connects to a server and agrees on a revision.
 ///
 /// # Errors
 /// The reason why the server cannot be used, without secrets.
@@ -80,14 +80,14 @@ pub(super) async fn connect(
     }
 }
 
-/// A server that is being started.
+/// The start of a connection: the server, and the state that later attempts share.
 struct ServerStart<'a> {
     config: &'a ServerConfig,
     options: &'a ClientOptions,
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server whose token is not configured.
+    /// The source of tokens of an HTTP server whose token is not configured, once it has obtained the first token.
     tokens: Option<TokenSource>,
 }
 
@@ -113,7 +113,7 @@ impl ServerStart<'_> {
             && !first_error.is_authorization_required()
             && !self.has_token_failure();
         if can_retry {
-            // A server that supports only the handshake may end the connection when the client requests its revisions.
+            // A server that supports only the handshake may end the connection at the request `server/discover`.
             self.diagnostics = Diagnostics::default();
             if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
                 return self.check_revision(service);
@@ -122,7 +122,7 @@ impl ServerStart<'_> {
         Err(self.handshake_error(&first_error).await)
     }
 
-    /// Starts the server once. The inner error is that of the handshake; the outer error prevents every attempt.
+    /// Connects once. The inner error is that of the handshake; the outer error would prevent every further attempt, too.
     async fn attempt(
         &mut self,
         lifecycle: ClientLifecycleMode,
@@ -255,7 +255,8 @@ impl ServerStart<'_> {
         ))
     }
 
-    /// Returns the value of a setting. A secret value is added to the redaction.
+    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the variable, header
+    /// or setting; it is empty for an argument.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
             let why = format!("{} for `{name}`", error.message);
@@ -292,7 +293,7 @@ impl ServerStart<'_> {
         self.tokens.as_ref().is_some_and(|tokens| tokens.failure().is_some())
     }
 
-    /// Describes a failed handshake.
+    /// Returns the error of a failed handshake.
     async fn handshake_error(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
         if let Some(failure) = self.tokens.as_ref().and_then(TokenSource::failure) {
@@ -303,8 +304,9 @@ impl ServerStart<'_> {
                 .with_suggestion("check `oauth` of the server");
         }
         if error.is_authorization_required() {
-            return unauthorized(name, "it requires authorization")
-                .with_suggestion("set `bearer` or `oauth` of the server");
+            // Without a source of tokens, the token or the header is configured.
+            return unauthorized(name, "it refuses the configured credentials")
+                .with_suggestion("check `bearer`, or the header `authorization`, of the server");
         }
         let why = match (error, self.diagnostics.end_reason().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,

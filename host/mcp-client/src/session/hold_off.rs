@@ -16,7 +16,9 @@ const HOLD_OFF_MAX: Duration = Duration::from_secs(60);
 /// Refuses attempts to contact a server for some time after a failure.
 #[derive(Default)]
 pub(super) struct HoldOff {
+    /// The pauses after the next failures.
     delays: Option<ExponentialBackoff>,
+    /// The last failure, and the end of its pause.
     failure: Option<(Error, Instant)>,
 }
 
@@ -41,7 +43,7 @@ impl HoldOff {
         self.failure = Some((error, Instant::now() + delay));
     }
 
-    /// Records a success.
+    /// Records a success, which ends the pause.
     pub(super) fn record_success(&mut self) {
         *self = Self::default();
     }

@@ -30,8 +30,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(300);
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments
-/// itself.
+/// Keywords that are removed from schemas, because they do not restrict arguments, or are too expensive to check. The server
+/// checks the arguments itself.
 const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -46,7 +46,7 @@ const UNCHECKED_KEYWORDS: [&str; 7] = [
 pub(crate) struct Listing {
     pub(crate) tools: Vec<ListedTool>,
     /// The tools and the configured handles that cannot be used, with the reasons.
-    pub(crate) withheld: Vec<WithheldTool>,
+    pub(crate) withheld: Vec<WithheldEntry>,
     /// When the list must be read again. `None` if the server declares no time to live, and reports changes instead.
     pub(super) fresh_until: Option<Instant>,
 }
@@ -59,9 +59,10 @@ pub(crate) struct ListedTool {
     pub(crate) definition: ToolDefinition,
 }
 
-/// A tool that cannot be used, all tools beyond a limit, or a configured handle without entities.
+/// An entry of the list that is not used: a tool that is invalid, all tools beyond a limit, or a configured handle without
+/// entities.
 #[derive(Clone, Debug)]
-pub(crate) struct WithheldTool {
+pub(crate) struct WithheldEntry {
     pub(crate) name: String,
     pub(crate) reason: String,
 }
@@ -85,7 +86,7 @@ impl Listing {
 /// Reads the list of tools, page by page, within limits.
 ///
 /// # Errors
-/// If the server does not answer, or its answer is not a list.
+/// If the server does not answer in time, or its answer is not a list.
 pub(super) async fn list_tools(
     connection: &Connection,
     config: &Arc<ServerConfig>,
@@ -117,7 +118,7 @@ pub(super) async fn list_tools(
 }
 
 /// Returns the configured handles that cannot become entities, with the reasons.
-fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool> {
+fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldEntry> {
     let unused = handles.iter().filter_map(|handle| {
         let reason = if !tools.iter().any(|tool| returns_handle(&tool.definition, handle)) {
             "no tool returns it, by its output schema"
@@ -126,7 +127,7 @@ fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool>
         } else {
             return None;
         };
-        Some(WithheldTool {
+        Some(WithheldEntry {
             name: format!("handle {}", quoted(handle)),
             reason: reason.to_owned(),
         })
@@ -139,8 +140,8 @@ fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool>
 struct Pages {
     tools: Vec<Tool>,
     ttl: Option<Duration>,
-    /// The limits that the list exceeds.
-    notes: Vec<WithheldTool>,
+    /// Why further tools of the list were not read.
+    notes: Vec<WithheldEntry>,
 }
 
 async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pages, RequestError> {
@@ -187,13 +188,13 @@ async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pa
 impl Pages {
     fn note(&mut self, reason: String) {
         let name = "all others".to_owned();
-        self.notes.push(WithheldTool { name, reason });
+        self.notes.push(WithheldEntry { name, reason });
     }
 }
 
 /// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it compiles
 /// schemas.
-fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
+fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldEntry>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
     // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of
@@ -212,7 +213,7 @@ fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> 
             };
             match checked {
                 Ok(tool) => tools.push(tool),
-                Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldTool {
+                Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldEntry {
                     name: redaction.quoted(&tool.name),
                     reason,
                 }),

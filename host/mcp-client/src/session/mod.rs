@@ -1,5 +1,6 @@
 //! Connections: the handshake, requests with their limits, reconnecting, and the lists of tools.
 
+mod client_options;
 mod connection;
 mod exchange;
 mod handle_schema;
@@ -13,10 +14,10 @@ mod server_session;
 mod session_pool;
 mod single_flight;
 
+pub use client_options::ClientOptions;
 pub(crate) use connection::Connection;
 pub(crate) use exchange::{Exchange, RequestError};
 pub(crate) use handle_schema::{handle_lists, has_root_handle, takes_handle};
 pub(crate) use listing::{ListedTool, Listing};
 pub(crate) use server_session::ServerSession;
-pub use session_pool::ClientOptions;
 pub(crate) use session_pool::SessionPool;

@@ -67,7 +67,7 @@ impl Notices {
 }
 
 impl ProgressSubscription {
-    /// Returns the next progress. Waits forever if there is no more.
+    /// Returns the next progress notification. Waits forever if there is no more.
     pub(super) async fn next(&mut self) -> ProgressNotificationParam {
         match self.notifications.recv().await {
             Some(progress) => progress,
@@ -75,7 +75,7 @@ impl ProgressSubscription {
         }
     }
 
-    /// Returns progress that has already arrived.
+    /// Returns the next progress notification if it has already arrived.
     pub(super) fn try_next(&mut self) -> Option<ProgressNotificationParam> {
         self.notifications.try_recv().ok()
     }

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 
+use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::exchange::RequestError;
 use super::handshake;
 use super::hold_off::HoldOff;
 use super::listing::{self, Listing};
-use super::session_pool::ClientOptions;
 use super::single_flight::SingleFlight;
 use crate::config::{ServerConfig, ServerEndpoint};
 use crate::failure::{login_required, too_slow, unavailable};
 use toolwit_core::{Error, ErrorKind, ToolContext};
 
-/// The number of immediate attempts to reach a server over HTTP, which may be restarting.
+/// The number of attempts to connect to a server over HTTP before an error is returned. The server may be restarting.
 const ATTEMPTS_MAX: usize = 3;
 
 /// The time before the second attempt. It doubles before the third.

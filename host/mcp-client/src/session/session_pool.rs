@@ -1,69 +1,19 @@
 //! The sessions of a server: one for each set of callers with the same credentials.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::client_options::ClientOptions;
 use super::server_session::ServerSession;
 use crate::config::ServerConfig;
-use crate::login::{LoginStore, NoLogins};
-use crate::requests::{RefuseRequests, ServerRequests};
-use crate::value::{NoValues, ValueSource};
 use toolwit_core::ToolContext;
 use toolwit_core::limits::MCP_CONNECTIONS_MAX;
 use toolwit_core::text::sha256;
-
-/// The values, logins and answers that servers receive. By default there are none.
-#[derive(Clone)]
-pub struct ClientOptions {
-    pub(crate) values: Arc<dyn ValueSource>,
-    pub(crate) logins: Arc<dyn LoginStore>,
-    pub(super) requests: Arc<dyn ServerRequests>,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self {
-            values: Arc::new(NoValues),
-            logins: Arc::new(NoLogins),
-            requests: Arc::new(RefuseRequests),
-        }
-    }
-}
-
-impl ClientOptions {
-    /// Sets the source of the secrets and environment variables that configurations name.
-    #[must_use]
-    pub fn with_values(mut self, values: impl ValueSource + 'static) -> Self {
-        self.values = Arc::new(values);
-        self
-    }
-
-    /// Sets the store of the logins of the user; see [`LoginRequest`](crate::LoginRequest).
-    #[must_use]
-    pub fn with_logins(mut self, logins: impl LoginStore + 'static) -> Self {
-        self.logins = Arc::new(logins);
-        self
-    }
-
-    /// Sets the policy for requests of servers.
-    #[must_use]
-    pub fn with_requests(mut self, requests: impl ServerRequests + 'static) -> Self {
-        self.requests = Arc::new(requests);
-        self
-    }
-}
-
-impl fmt::Debug for ClientOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientOptions").finish_non_exhaustive()
-    }
-}
 
 /// The sessions of a server. Callers whose contexts have different credentials have different sessions.
 pub(crate) struct SessionPool {
     pub(crate) config: Arc<ServerConfig>,
     options: ClientOptions,
-    /// The most recently used session is the last.
+    /// The session of each caller, by [caller digest](Self::caller_digest). The most recently used session is the last.
     sessions: Mutex<Vec<(String, Arc<ServerSession>)>>,
 }
 
@@ -77,7 +27,7 @@ impl SessionPool {
     }
 
     /// Returns the session of a caller, and creates it if necessary. Above the maximum, the least recently used session is
-    /// disconnected.
+    /// disconnected and removed.
     pub(crate) fn of(&self, context: &ToolContext) -> Arc<ServerSession> {
         let caller = self.caller_digest(context);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,8 +55,8 @@ impl SessionPool {
         settings.flat_map(|(_, setting)| setting.context_keys()).collect()
     }
 
-    /// Returns a digest of the context values that a connection uses, which identifies the caller. Without such values, it is
-    /// empty: all callers share one session.
+    /// Returns a digest of the context values that a connection uses, which identifies the caller. If no setting uses a context
+    /// value, the digest is empty: all callers share one session.
     pub(crate) fn caller_digest(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {

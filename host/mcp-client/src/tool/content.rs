@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::value::Redaction;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::text::json_bytes;
+use toolwit_core::text::json_len;
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
-/// Text and artifacts, in the order in which they arrived.
+/// The content of a result: texts and artifacts, in the order in which they arrived.
 pub(super) struct ResultContent<'r> {
     texts: Vec<String>,
     artifacts: Vec<Artifact>,
@@ -77,8 +77,8 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if the media type is not one of that
-    /// class.
+    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if that media type is invalid or of
+    /// another class.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
         self.texts.push(format!(
             "[{class}: {}, {}]",
@@ -94,7 +94,7 @@ impl<'r> ResultContent<'r> {
     /// Returns the result, without secrets. A failed result has no structured value.
     ///
     /// # Errors
-    /// [`ErrorKind::ResultBytes`] if it is too large.
+    /// [`ErrorKind::ResultBytes`] if the text, the value or the artifacts are too large.
     pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
         let redaction = self.redaction;
         let text = redaction.redact_text(joined(self.texts));
@@ -148,8 +148,8 @@ pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Resu
 
 fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
     let limits = CallLimits::default();
-    let structured = structured.map_or(0, json_bytes);
-    let artifacts: usize = artifacts.iter().map(|artifact| json_bytes(&artifact.value)).sum();
+    let structured = structured.map_or(0, json_len);
+    let artifacts: usize = artifacts.iter().map(|artifact| json_len(&artifact.value)).sum();
     let sizes = [
         (
             "result_bytes_max",
@@ -170,7 +170,7 @@ fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) ->
     Ok(())
 }
 
-/// Describes the size of base64 data.
+/// Describes the approximate size of the data that a base64 text encodes.
 fn describe_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }

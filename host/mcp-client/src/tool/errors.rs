@@ -6,7 +6,7 @@ use crate::failure::{login_required, quoted};
 use crate::session::RequestError;
 use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 
-/// The notice of a call that may have taken effect.
+/// The notice that a call may have taken effect.
 const MAYBE_DONE: &str = "it may have taken effect";
 
 /// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can react to

@@ -109,7 +109,7 @@ fn is_entity_id(handle: &str) -> bool {
         && !handle.contains(char::is_control)
 }
 
-/// Returns the prefix of the names of a handle's entities: `order` for `order_id`.
+/// Returns the prefix of the tool names of a handle's entities: `order` for `order_id`.
 fn entity_prefix(property: &str) -> String {
     let stems = ["_id", "_handle", "Id", "Handle"].iter();
     let stem = stems
@@ -118,7 +118,7 @@ fn entity_prefix(property: &str) -> String {
     name_part(stem.unwrap_or(property))
 }
 
-/// Returns a text in the characters of a tool's name.
+/// Converts a text to the characters that the name of a tool may have.
 fn name_part(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     snake_case(&text.chars().map(plain).collect::<String>())

@@ -27,8 +27,8 @@ pub(crate) struct McpTool {
     /// The name at the server.
     name: String,
     definition: ToolDefinition,
-    /// The validator of arguments. It is compiled at the first call, because a server can have a thousand tools.
-    input: OnceLock<Result<InputValidator, Error>>,
+    /// Compiled at the first call, because a server can have a thousand tools.
+    argument_validator: OnceLock<Result<InputValidator, Error>>,
     handles: Vec<ReturnedHandle>,
     usable_tools: Arc<UsableTools>,
 }
@@ -41,13 +41,13 @@ impl McpTool {
             pool,
             name: listed.name.clone(),
             definition: listed.definition.clone(),
-            input: OnceLock::new(),
+            argument_validator: OnceLock::new(),
         }
     }
 
     fn check_arguments(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let validator = self
-            .input
+            .argument_validator
             .get_or_init(|| InputValidator::of_untrusted(&self.definition));
         match validator {
             Ok(validator) => validator.check(arguments),

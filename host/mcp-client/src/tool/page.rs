@@ -14,13 +14,13 @@ pub(super) fn page_schema() -> Value {
     })
 }
 
-/// Returns the page that the arguments of a call select.
+/// Returns the parameters of the request for the page that the arguments of a call select.
 pub(super) fn page_of(arguments: &Arguments) -> PaginatedRequestParams {
     let cursor = arguments.get("cursor").and_then(Value::as_str);
     PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned))
 }
 
-/// Adds the cursor of the next page to a page, and a note if items of this page were left out.
+/// Adds the cursor of the next page to a page, and a note if items were left out that no later page shows.
 pub(super) fn add_continuation(page: &mut Value, next_cursor: Option<String>, is_cut: bool) {
     if let Some(cursor) = next_cursor {
         page["next_cursor"] = json!(cursor);

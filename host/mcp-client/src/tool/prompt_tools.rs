@@ -16,7 +16,7 @@ use toolwit_core::limits::MCP_LISTED_MAX;
 use toolwit_core::{Arguments, Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
 /// The maximum length of a description in a list, in characters.
-const DESCRIPTION_CHARS_MAX: usize = 200;
+const LISTED_DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is returned as
 /// the result of a call, never as an instruction.
@@ -79,12 +79,12 @@ async fn list_prompts(
     let items =
         list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
             let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
-            let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
+            let description = line(&argument.description.unwrap_or_default(), LISTED_DESCRIPTION_CHARS_MAX, redaction);
             json!({"name": argument.name, "description": description, "required": argument.required.unwrap_or(false)})
         });
             let description = line(
                 &prompt.description.unwrap_or_default(),
-                DESCRIPTION_CHARS_MAX,
+                LISTED_DESCRIPTION_CHARS_MAX,
                 redaction,
             );
             json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})

@@ -18,7 +18,7 @@ use toolwit_core::limits::MCP_LISTED_MAX;
 use toolwit_core::{Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
 /// The maximum length of a description in a list, in characters.
-const DESCRIPTION_CHARS_MAX: usize = 200;
+const LISTED_DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// Returns the tools that list and read the resources of a server.
 ///
@@ -76,8 +76,13 @@ async fn list_resources(
     };
     let redaction = connection.redaction();
     let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
-    let short_description =
-        |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
+    let short_description = |description: Option<String>| {
+        line(
+            &description.unwrap_or_default(),
+            LISTED_DESCRIPTION_CHARS_MAX,
+            redaction,
+        )
+    };
     let items = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
         json!({"uri": resource.uri, "name": resource.name, "description": short_description(resource.description), "mime_type": resource.mime_type})
     });

@@ -49,6 +49,7 @@ pub(crate) struct ChildTransport {
     requests: RequestLimit,
     /// Whether an answer was dropped because the server does not read its input.
     has_dropped_answer: bool,
+    /// Ends the connection when it is dropped.
     _end: DropGuard,
 }
 
@@ -188,6 +189,7 @@ impl Transport<RoleClient> for ChildTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
+        // Without a sender, `write_messages` writes the queued messages and then closes the input of the server.
         let (closed, _) = mpsc::channel(1);
         self.input = closed;
         Ok(())
@@ -245,8 +247,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed; a
-    /// process that does not end then gets the signal to terminate, and is killed at last.
+    /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed. A
+    /// process that then does not end gets the signal to terminate (on Unix), and is killed at last.
     async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
         let connection_and_grace = async {
             end.cancelled().await;

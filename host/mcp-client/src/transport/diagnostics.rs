@@ -31,7 +31,7 @@ struct DiagnosticsRecord {
     stderr: VecDeque<u8>,
     /// Whether the beginning of standard error is missing.
     is_cut: bool,
-    /// The reason why the connection ended.
+    /// The first recorded reason why the connection ended.
     end: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Diagnostics {
         self.lock().end.clone()
     }
 
-    /// Returns the end of standard error, without control characters and secrets.
+    /// Returns the end of standard error, without control characters and secrets. `None` if it has no visible text.
     pub(crate) fn stderr(&self, redaction: &Redaction) -> Option<String> {
         let record = self.lock();
         let bytes: Vec<u8> = record.stderr.iter().copied().collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::http_connector;
+use super::http_client;
 use super::message;
 use super::oauth::TokenFailure;
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
@@ -17,6 +17,7 @@ pub(crate) enum HttpFailure {
     /// There was no connection, so that nothing was sent.
     #[error("the request failed: {0}")]
     Connect(String),
+    /// The request failed in another way. The server may have received it.
     #[error("the request failed: {0}")]
     Request(String),
     #[error("{0}")]
@@ -33,9 +34,9 @@ pub(crate) enum HttpFailure {
     Timeout(Duration),
 }
 
-/// Describes a failed request by its innermost cause.
+/// Returns the failure of a request, described by its innermost cause.
 pub(super) fn request_failed(error: reqwest::Error) -> StreamableHttpError<HttpFailure> {
-    let cause = http_connector::cause(&error);
+    let cause = http_client::cause(&error);
     StreamableHttpError::Client(if error.is_connect() {
         HttpFailure::Connect(cause)
     } else {

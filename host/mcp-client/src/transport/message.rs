@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::large_parts::LargeParts;
 use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
-use toolwit_core::text::{json_parts, printable};
+use toolwit_core::text::{json_part_count, printable};
 
 /// The maximum length of the type of an unsupported block that its replacement names, in characters. A longer type is left
 /// out and not cut, because a secret that is cut would not be recognized later.
@@ -27,6 +27,9 @@ pub(crate) enum MessageError {
 }
 
 /// Parses a message. Takes ownership of the text, to free its memory before the message is deserialized.
+///
+/// # Errors
+/// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not counted.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);
@@ -52,7 +55,7 @@ pub(super) fn checked_text(text: String, requests: &RequestLimit) -> Result<Stri
 }
 
 fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
-    if json_parts(text) > MCP_MESSAGE_PARTS_MAX {
+    if json_part_count(text) > MCP_MESSAGE_PARTS_MAX {
         return Err(MessageError::TooManyParts);
     }
     let mut value: Value = serde_json::from_slice(text).map_err(|_| MessageError::NotJson)?;

@@ -3,8 +3,8 @@
 mod child_process;
 mod diagnostics;
 mod http_client;
-mod http_connector;
 mod http_failure;
+mod http_sender;
 mod large_parts;
 mod line_reader;
 mod message;
@@ -15,7 +15,7 @@ mod sse;
 
 pub(crate) use child_process::{ChildTransport, ProcessCommand};
 pub(crate) use diagnostics::Diagnostics;
-pub(crate) use http_client::{AUTHORIZATION_REQUIRED, HttpSender, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
+pub(crate) use http_sender::{AUTHORIZATION_REQUIRED, HttpSender, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 pub use oauth::AuthorizationServer;
 pub(crate) use oauth::{
     Challenge, ClientAuthentication, ClientIdentity, ClientTokens, Form, LoginRules, LoginTokens, OauthCredentials,

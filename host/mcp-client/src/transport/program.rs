@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// Finds the file of a program, which must be executable. A path is relative to `directory`. A name is looked up in the
-/// absolute directories of `path`: in a relative one, the current directory would decide what is executed.
+/// Finds the file of a program, or returns `None` if no executable file exists. A path with more than one component is relative
+/// to `directory`, or else to the current directory. A name is looked up in the absolute directories of `path`, the value of
+/// the variable `PATH`: in a relative one, the current directory would decide what is executed.
 pub(super) fn find(program: &str, path: Option<&str>, directory: Option<&Path>) -> Option<PathBuf> {
     let program_path = Path::new(program);
     if program_path.components().count() > 1 || program_path.is_absolute() {

@@ -29,7 +29,7 @@ enum StreamError {
     Connection(#[from] reqwest::Error),
 }
 
-/// Returns the events of a body, each of them a message of limited size.
+/// Returns the events of a body. An event is of limited size, and contains a message or no data.
 pub(super) fn events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,
@@ -54,8 +54,8 @@ pub(super) fn events(
 }
 
 /// Returns the events of a body that the server keeps open. The stream ends if the body is silent for too long, because the
-/// connection may be dead. It also ends at an error: the protocol library opens a stream that has ended again after a pause,
-/// but one that failed at once.
+/// connection may be dead. It also ends in place of an error: after the end of a stream, the protocol library waits before it
+/// reopens the stream; after an error, it does not wait.
 pub(super) fn lasting_events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,

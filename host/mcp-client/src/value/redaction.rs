@@ -26,31 +26,33 @@ pub(crate) struct Redaction(Arc<RwLock<Secrets>>);
 
 #[derive(Default)]
 struct Secrets {
-    configured: Vec<Zeroizing<String>>,
+    permanent: Vec<Zeroizing<String>>,
+    /// The newest obtained tokens, the oldest first.
     tokens: VecDeque<Zeroizing<String>>,
 }
 
 impl Secrets {
     /// Returns all secrets, the longest first, because a shorter secret can be a part of a longer one.
     fn longest_first(&self) -> Vec<&str> {
-        let all = self.configured.iter().chain(&self.tokens);
+        let all = self.permanent.iter().chain(&self.tokens);
         let mut all: Vec<&str> = all.map(|secret| secret.as_str()).collect();
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all
     }
 
     fn has(&self, secret: &str) -> bool {
-        let mut all = self.configured.iter().chain(&self.tokens);
+        let mut all = self.permanent.iter().chain(&self.tokens);
         all.any(|existing| existing.as_str() == secret)
     }
 }
 
 impl Redaction {
-    /// Adds a secret of the configuration. A value that is too short to be redacted is ignored.
+    /// Adds a secret that is redacted for good, such as one of the configuration.
+    /// A value that is too short to be redacted is ignored.
     pub(crate) fn add(&self, secret: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if secret.len() >= VALUE_BYTES_MIN && !secrets.has(secret) {
-            secrets.configured.push(Zeroizing::new(secret.to_owned()));
+            secrets.permanent.push(Zeroizing::new(secret.to_owned()));
         }
     }
 
@@ -74,7 +76,7 @@ impl Redaction {
     /// Returns whether a text contains a secret.
     pub(crate) fn applies_to(&self, text: &str) -> bool {
         let secrets = self.secrets();
-        let mut all = secrets.configured.iter().chain(&secrets.tokens);
+        let mut all = secrets.permanent.iter().chain(&secrets.tokens);
         all.any(|secret| text.contains(secret.as_str()))
     }
 

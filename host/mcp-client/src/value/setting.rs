@@ -12,7 +12,8 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 /// A setting whose value is text, a secret, an environment variable of the host, a value of the caller's context, or a mixture.
 ///
 /// In `mcp.toml`, text is a string and everything else is a table: `{ secret = "github-token" }`, `{ env = "TOKEN" }`,
-/// `{ context = "token" }`, each with an optional `prefix`. Its `Debug` form names the sources, never the values.
+/// `{ context = "token" }`, each with an optional `prefix`. Its `Display` and `Debug` forms show literal text, and only the
+/// names of the other sources.
 ///
 /// ```
 /// use toolwit_mcp_client::Setting;
@@ -23,7 +24,7 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Setting(Vec<Part>);
 
-/// A part of a value, and where it comes from.
+/// A part of a value: literal text, or the name of the source of the part.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),

@@ -24,7 +24,7 @@ impl Approver for ClientApprover {
 
 async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
     let Some(form) = form(request) else {
-        return unanswered(request, "its arguments are too long to be shown to the user");
+        return unanswered(request, "the question about it is too long to be shown to the user");
     };
     let form = InputRequest::Elicitation(form);
     if !client.offers(&form) {

@@ -14,7 +14,8 @@ const ALLOW: &str = "allow";
 /// Maximum length of a question, in bytes. A person cannot check more, and clients cut longer texts.
 const QUESTION_BYTES_MAX: usize = 8 << 10;
 
-/// Returns the question about a call: the tool, exactly the arguments that will run, and the rights that it would use.
+/// Returns the question about a call: the tool, exactly the arguments with which it runs, its effect, the rights that it would
+/// use, and the tools that call it.
 /// `None` if the question is too long to be shown in full.
 pub(super) fn form(request: &ApprovalRequest) -> Option<ElicitRequest> {
     let message = question(request);
@@ -53,7 +54,7 @@ fn question(request: &ApprovalRequest) -> String {
     message
 }
 
-/// Shows each character that is not printable by its number, so that no text can hide in the arguments.
+/// Replaces each character that is not printable by its Unicode escape, so that no text can hide in the arguments.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if is_printable(c) {

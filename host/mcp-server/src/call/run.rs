@@ -11,7 +11,7 @@ use crate::client::{InputRound, LogLevel, McpClient};
 use crate::principal::Principal;
 use crate::wire::{MetaContext, Notes, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
-use toolwit::tool::AfterAnswer;
+use toolwit::tool::DeferredWork;
 use toolwit::{Arguments, Error};
 
 /// The outcome of a call.
@@ -34,7 +34,7 @@ pub(crate) struct CallRequest<'r> {
 }
 
 /// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
-/// notifications. The text that a guest writes to its standard output becomes a debug message of the client's log.
+/// notifications. The standard output, the standard error and the log of a guest become a debug message of the client's log.
 pub(crate) async fn call(
     tools: &ToolSession,
     name: &str,
@@ -50,11 +50,11 @@ pub(crate) async fn call(
     let progress = CallOutput::start(request);
     let (client, mut outbox) = McpClient::of_request(request, round, log_min);
     let context = call_context(principal.context(), &MetaContext(&request.meta))
-        .with_cancel(request.ct.child_token())
+        .with_cancel(request.ct.clone())
         .with_output(progress.output())
         .with_extension(client.clone());
-    let context = match request.extensions.get::<AfterAnswer>() {
-        Some(after_answer) => context.with_extension(after_answer.clone()),
+    let context = match request.extensions.get::<DeferredWork>() {
+        Some(deferred_work) => context.with_extension(deferred_work.clone()),
         None => context,
     };
     let answer = tokio::select! {

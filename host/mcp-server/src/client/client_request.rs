@@ -63,7 +63,7 @@ impl ClientRequest {
     }
 }
 
-/// Returns the capability that a client lacks for a request.
+/// Returns the capability that a client lacks for a request, or `None` if it lacks none.
 pub(super) fn missing_capability(request: &InputRequest, client: &ClientCapabilities) -> Option<ClientCapabilities> {
     let mut missing = ClientCapabilities::default();
     let has_it = match request {

@@ -8,7 +8,7 @@ use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputRequired
 use serde_json::Value;
 
 use super::client_request::fits;
-use super::question_state::{QuestionBinding, QuestionState, QuestionStates};
+use super::question_state::{QuestionBinding, QuestionSealer, QuestionState};
 use crate::wire;
 
 /// The key of the question for an approval in the requests for input.
@@ -42,13 +42,13 @@ impl InputRound {
     /// # Errors
     /// If the state was not sealed for this request, was used already, or has expired, or if too many states were used.
     pub(crate) fn begin(
-        states: &QuestionStates,
+        sealer: &QuestionSealer,
         binding: &QuestionBinding<'_>,
         sealed: Option<&str>,
         responses: Option<&InputResponses>,
     ) -> Result<Self, &'static str> {
         let mut question_state = match sealed {
-            Some(sealed) => states.redeem(sealed, binding)?,
+            Some(sealed) => sealer.redeem(sealed, binding)?,
             None => QuestionState::default(),
         };
         let mut decision = None;
@@ -86,15 +86,15 @@ impl InputRound {
         self.state().question_state.approved = Some(call_digest);
     }
 
-    /// Ends the call with the question whether it may run.
+    /// Adds the question whether a call may run. The request then ends with the question.
     pub(crate) fn ask_approval(&self, call_digest: CallDigest, form: InputRequest) {
         let mut state = self.state();
         state.question_state.asked = Some(call_digest);
         state.requests.insert(APPROVAL.to_owned(), form);
     }
 
-    /// Returns the answers to requests. `None` if one is missing or has the wrong form: then the call ends with the requests
-    /// that have no answer.
+    /// Returns the answers to requests. `None` if one is missing or has the wrong form: the requests without an answer are
+    /// added, and the call ends with them.
     pub(crate) fn ask(&self, requests: BTreeMap<String, InputRequest>) -> Option<BTreeMap<String, Value>> {
         let mut state = self.state();
         let mut answers = BTreeMap::new();
@@ -111,7 +111,7 @@ impl InputRound {
         state.requests.is_empty().then_some(answers)
     }
 
-    /// Ends the call because the client lacks capabilities.
+    /// Records that the call needs capabilities which the client lacks. The request then ends with an error.
     pub(crate) fn require(&self, missing: ClientCapabilities) {
         self.state().missing_capabilities = Some(missing);
     }
@@ -122,7 +122,7 @@ impl InputRound {
     /// If the client lacks a capability, the answers of the earlier rounds are too long, or the system has no randomness.
     pub(crate) fn question(
         &self,
-        states: &QuestionStates,
+        sealer: &QuestionSealer,
         binding: &QuestionBinding<'_>,
     ) -> Result<Option<InputRequiredResult>, ErrorData> {
         let mut state = self.state();
@@ -132,7 +132,7 @@ impl InputRound {
         if state.requests.is_empty() {
             return Ok(None);
         }
-        let sealed = states
+        let sealed = sealer
             .seal(&state.question_state, binding)
             .map_err(wire::invalid_params)?;
         let requests = std::mem::take(&mut state.requests);

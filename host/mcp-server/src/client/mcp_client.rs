@@ -54,7 +54,7 @@ pub struct McpClient {
     round: Option<Arc<InputRound>>,
     /// The task that the call may become.
     slot: TaskSlot,
-    /// Whether another tool made the call.
+    /// Whether another tool made the call. Then the client cannot answer by repeating the call.
     is_nested: bool,
 }
 
@@ -87,7 +87,7 @@ impl McpClient {
         })
     }
 
-    /// Returns whether the client declared that it answers such a request.
+    /// Returns whether the request is valid, and the client declared that it answers such requests.
     #[must_use]
     pub fn can_answer(&self, request: &ClientRequest) -> bool {
         let request = request.to_wire();
@@ -101,8 +101,9 @@ impl McpClient {
     /// returned at once, so that a tool can ask several times, with different keys.
     ///
     /// # Errors
-    /// If a request is invalid, the client does not offer a capability that a request needs, it does not answer, or it answers
-    /// when it repeats the call. The tool must return this error.
+    /// If a request is invalid, a key is the reserved `approval`, or the client lacks a capability, does not answer, or answers
+    /// only when it repeats the call. From revision 2026-07-28 also if another tool calls this one, unless the call is a task.
+    /// The tool must return the error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,

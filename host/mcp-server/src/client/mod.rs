@@ -9,12 +9,12 @@ mod log_level;
 mod mcp_client;
 mod outbox;
 mod question_state;
-mod redeemed_answers;
+mod redeemed_states;
 mod task_slot;
 
 pub use client_request::ClientRequest;
 pub(crate) use input_round::InputRound;
 pub use log_level::LogLevel;
 pub use mcp_client::McpClient;
-pub(crate) use question_state::{QuestionBinding, QuestionStates};
+pub(crate) use question_state::{QuestionBinding, QuestionSealer};
 pub(crate) use task_slot::TaskSlot;

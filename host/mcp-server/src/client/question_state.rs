@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::input_round::CallDigest;
-use super::redeemed_answers::{NONCE_BYTES, RedeemedAnswers};
+use super::redeemed_states::{NONCE_BYTES, RedeemedStates};
 use toolwit::Arguments;
 
 /// Maximum time between a question and its answer.
@@ -38,33 +38,34 @@ pub(super) struct QuestionState {
     pub(super) answers: BTreeMap<String, Value>,
 }
 
-/// Seals and opens the states of questions. Only this process has the key, so that a state is invalid after a restart.
-pub(crate) struct QuestionStates {
+/// Seals the states of questions, and opens each sealed state once. Only this process has the key, so that a state is invalid
+/// after a restart.
+pub(crate) struct QuestionSealer {
     /// `None` if the system has no randomness; then nothing can be sealed or opened.
     key: Option<[u8; 32]>,
     start: Instant,
     /// The states that were opened, with the milliseconds after `start` at which they expire.
-    redeemed: Mutex<RedeemedAnswers>,
+    redeemed: Mutex<RedeemedStates>,
 }
 
 /// The request to which a state is bound by its seal. A request of another principal, for another tool or prompt, or with other
 /// arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
-    /// The group of the principal.
+    /// The group of the principal, for the limit on opened states. It is not part of the seal.
     pub(crate) group: &'b str,
     /// The name of the tool, or `prompts/get` and the name of the prompt.
     pub(crate) tool: &'b str,
     pub(crate) arguments: &'b Arguments,
 }
 
-impl fmt::Debug for QuestionStates {
+impl fmt::Debug for QuestionSealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuestionStates").finish_non_exhaustive()
+        f.debug_struct("QuestionSealer").finish_non_exhaustive()
     }
 }
 
-impl Default for QuestionStates {
+impl Default for QuestionSealer {
     fn default() -> Self {
         Self {
             key: random_bytes(),
@@ -74,7 +75,7 @@ impl Default for QuestionStates {
     }
 }
 
-impl QuestionStates {
+impl QuestionSealer {
     /// Seals the state of a question.
     ///
     /// # Errors
@@ -118,18 +119,18 @@ impl QuestionStates {
         Ok(state)
     }
 
-    /// Sets the number of groups of principals that share the memory of answered questions equally.
+    /// Sets the number of groups of principals that share the maximum number of opened states equally.
     pub(crate) fn share_among(&self, groups: usize) {
         self.redeemed().share_among(groups);
     }
 
-    /// Forgets the answered questions that have expired.
+    /// Forgets the opened states that have expired.
     pub(crate) fn expire(&self) {
         let now = self.now();
         self.redeemed().expire(now);
     }
 
-    fn redeemed(&self) -> MutexGuard<'_, RedeemedAnswers> {
+    fn redeemed(&self) -> MutexGuard<'_, RedeemedStates> {
         self.redeemed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -196,8 +197,8 @@ mod tests {
 
     #[test]
     fn state_is_opened_once_and_for_its_own_call_only() {
-        let (states, own) = (
-            QuestionStates::default(),
+        let (sealer, own) = (
+            QuestionSealer::default(),
             arguments(json!({"a": 1, "b": {"c": 2, "d": 3}})),
         );
         let binding = |principal, tool, arguments| QuestionBinding {
@@ -206,60 +207,60 @@ mod tests {
             tool,
             arguments,
         };
-        let sealed = states.seal(&subject(), &binding("ann", "pay", &own)).unwrap();
+        let sealed = sealer.seal(&subject(), &binding("ann", "pay", &own)).unwrap();
         let other = arguments(json!({"a": 2}));
         assert!(
-            states.redeem(&sealed, &binding("bob", "pay", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("bob", "pay", &own)).is_err(),
             "another principal"
         );
         assert!(
-            states.redeem(&sealed, &binding("ann", "get", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("ann", "get", &own)).is_err(),
             "another tool"
         );
         assert!(
-            states.redeem(&sealed, &binding("ann", "pay", &other)).is_err(),
+            sealer.redeem(&sealed, &binding("ann", "pay", &other)).is_err(),
             "other arguments"
         );
-        let elsewhere = QuestionStates::default();
+        let elsewhere = QuestionSealer::default();
         assert!(
             elsewhere.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
             "another key"
         );
         let reordered = arguments(json!({"b": {"d": 3, "c": 2}, "a": 1}));
         assert_eq!(
-            states.redeem(&sealed, &binding("ann", "pay", &reordered)),
+            sealer.redeem(&sealed, &binding("ann", "pay", &reordered)),
             Ok(subject())
         );
         assert!(
-            states.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
             "a second time"
         );
     }
 
     #[test]
     fn forged_states_are_refused() {
-        let (states, own) = (QuestionStates::default(), Arguments::new());
+        let (sealer, own) = (QuestionSealer::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
             group: "ann",
             tool: "pay",
             arguments: &own,
         };
-        let sealed = states.seal(&subject(), &binding).unwrap();
+        let sealed = sealer.seal(&subject(), &binding).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
         for at in 0..bytes.len() {
             let mut forged = bytes.clone();
             forged[at] ^= 1;
             assert!(
-                states.redeem(&URL_SAFE_NO_PAD.encode(forged), &binding).is_err(),
+                sealer.redeem(&URL_SAFE_NO_PAD.encode(forged), &binding).is_err(),
                 "byte {at}"
             );
         }
         for text in ["", "x", "!", &sealed[..40]] {
-            assert!(states.redeem(text, &binding).is_err(), "{text}");
+            assert!(sealer.redeem(text, &binding).is_err(), "{text}");
         }
         assert_eq!(
-            states.redeem(&sealed, &binding),
+            sealer.redeem(&sealed, &binding),
             Ok(subject()),
             "the refusals did not use it up"
         );
@@ -267,15 +268,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn state_expires() {
-        let (states, own) = (QuestionStates::default(), Arguments::new());
+        let (sealer, own) = (QuestionSealer::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
             group: "ann",
             tool: "pay",
             arguments: &own,
         };
-        let sealed = states.seal(&subject(), &binding).unwrap();
+        let sealed = sealer.seal(&subject(), &binding).unwrap();
         tokio::time::advance(STATE_TTL).await;
-        assert!(states.redeem(&sealed, &binding).is_err());
+        assert!(sealer.redeem(&sealed, &binding).is_err());
     }
 }

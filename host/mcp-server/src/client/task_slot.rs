@@ -1,10 +1,10 @@
-//! The task that a call becomes.
+//! The task that a call may become.
 
 use std::sync::{Arc, OnceLock};
 
 use rmcp::task_manager::TaskContext;
 
-/// The task of a call, once it runs in the background. It is an extension of the request.
+/// The task of a call, once the call runs in the background. It is an extension of the request; clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct TaskSlot(Arc<OnceLock<TaskContext>>);
 

@@ -4,7 +4,8 @@ use rmcp::model::{ArgumentInfo, CompletionInfo, Reference};
 
 use super::served_content::ServedContent;
 
-/// Returns the listed values of an argument that begin with what the user typed, ignoring case.
+/// Returns the listed values of an argument that begin with the typed text, ignoring case; at most
+/// [`CompletionInfo::MAX_VALUES`].
 ///
 /// # Errors
 /// A message for the client, if the prompt or the template does not exist.

@@ -9,7 +9,8 @@ use toolwit::registry::Package;
 /// The beginning of the URI of a plugin's documentation.
 const URI_PREFIX: &str = "toolwit://plugin/";
 
-/// The documentation of the plugins of a principal: their descriptions, and the tools that it may use.
+/// The documentation of the plugins that have tools which a principal may use: the name, description and input schema of each
+/// such tool.
 pub(crate) struct PluginDocs<'p>(pub(crate) &'p Principal);
 
 impl PluginDocs<'_> {
@@ -25,7 +26,7 @@ impl PluginDocs<'_> {
         entries.collect()
     }
 
-    /// Returns the documentation at a URI.
+    /// Returns the documentation at a URI, or `None` if no such plugin exists, or the principal may use none of its tools.
     pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
         let registry = self.0.host().registry();
         let package = registry.package(uri.strip_prefix(URI_PREFIX)?)?;

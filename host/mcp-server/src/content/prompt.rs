@@ -81,7 +81,7 @@ impl ServedPrompt {
         self.description.as_deref()
     }
 
-    /// Returns the suggested values of an argument.
+    /// Returns the suggested values of an argument, or `None` if the prompt has no such argument.
     pub(super) fn values(&self, argument: &str) -> Option<&[String]> {
         let argument = self.arguments.iter().find(|candidate| candidate.name == argument)?;
         Some(&argument.values)
@@ -143,7 +143,7 @@ impl ServedPrompt {
     /// Returns the messages, with the values of the arguments. `resource` reads a resource.
     ///
     /// # Errors
-    /// The reason, for the log of the server.
+    /// The reason why a message cannot be read, for the log of the server.
     pub(super) fn messages(
         &self,
         values: &Variables,

@@ -28,19 +28,19 @@ impl ServedResource {
     pub(super) fn new(entry: ResourceEntry, directory: &Path) -> Result<Self, String> {
         let template = UriTemplate::parse(&entry.uri)?;
         if !has_scheme(&entry.uri) {
-            return Err("`uri` needs a scheme, such as `notes://index`".to_owned());
+            return Err("`uri` must have a scheme, such as `notes://index`".to_owned());
         }
-        let (source, mime_type, text) = match (entry.text, entry.file) {
+        let (source, mime_type, template_text) = match (entry.text, entry.file) {
             (Some(text), None) => (Source::Text(text.clone()), "text/plain", text),
             (None, Some(path)) => {
                 let (directory, mime_type) = (directory.to_owned(), mime_type_of(&path));
-                let text = path.clone();
-                (Source::File { directory, path }, mime_type, text)
+                let template_text = path.clone();
+                (Source::File { directory, path }, mime_type, template_text)
             }
-            _ => return Err("it needs either `text` or `file`".to_owned()),
+            _ => return Err("it must have either `text` or `file`".to_owned()),
         };
         let is_variable = |name: &str| template.variables().any(|variable| variable == name);
-        if let Some(unknown) = placeholders(&text).into_iter().find(|name| !is_variable(name)) {
+        if let Some(unknown) = placeholders(&template_text).into_iter().find(|name| !is_variable(name)) {
             return Err(format!("`{{{{{unknown}}}}}` is not a variable of `uri`"));
         }
         if let Some(unknown) = entry.variable.iter().find(|variable| !is_variable(&variable.name)) {

@@ -146,7 +146,7 @@ impl ServedContent {
             .find_map(|resource| resource.read(uri))
     }
 
-    /// Returns the stamps of the files behind resources, by URI.
+    /// Returns the stamps of the files behind resources, by URI. Templates have no stamp, because they have no single file.
     pub(crate) fn stamps(&self) -> BTreeMap<String, FileStamp> {
         let plain = self.resources.iter().filter(|resource| !resource.is_template());
         plain

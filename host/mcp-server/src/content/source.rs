@@ -28,7 +28,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the bytes, with the values of placeholders. `None` if the values of the client lead to no file.
+    /// Returns the bytes, after the placeholders of the text, or of the path of the file, were replaced. `None` if the values
+    /// of the client lead to no file.
     ///
     /// # Errors
     /// The reason, for the log of the server, because it can name a path.
@@ -112,7 +113,7 @@ fn read_below(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
     read_file(&file, FILE_BYTES_MAX).map(Some).map_err(failed)
 }
 
-/// Returns whether there is no file at a path.
+/// Returns whether an error means that no file exists at a path.
 fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
@@ -152,7 +153,7 @@ fn is_text(mime_type: &str) -> bool {
         )
 }
 
-/// Returns the type of a file by its extension.
+/// Returns the media type of a file by its extension.
 pub(super) fn mime_type_of(path: &str) -> &'static str {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {

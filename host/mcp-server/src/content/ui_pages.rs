@@ -15,14 +15,14 @@ const URI_PREFIX: &str = "ui://";
 /// The key of the link to a user interface in the entry of a tool.
 const META: &str = "ui";
 
-/// The type of a user interface.
+/// The media type of a user interface.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The extension that a client declares to show user interfaces.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of
-/// resources mention them. A client may name the types that it shows.
+/// Returns whether the client of a request shows user interfaces of [`MIME_TYPE`]. Without the capability, neither the tools
+/// nor the list of resources mention them. A client that names no types shows all.
 pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
     let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
@@ -64,7 +64,8 @@ impl UiPages<'_> {
         entries.collect()
     }
 
-    /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks the thread.
+    /// Reads the user interface at a URI. `None` if it does not exist, or the principal may not use its tools. Blocks the
+    /// thread.
     ///
     /// # Errors
     /// The reason, for the log of the server.
@@ -73,12 +74,12 @@ impl UiPages<'_> {
         let registry = self.0.host().registry();
         let package = registry.package(plugin)?;
         self.names(package).iter().find(|usable| *usable == name)?;
-        let document = package.read_interface(name).transpose()?;
+        let document = package.read_ui_page(name).transpose()?;
         let contents = document.map(|document| ResourceContents::text(document, uri).with_mime_type(MIME_TYPE));
         Some(contents.map_err(|error| error.to_string()))
     }
 
-    /// Adds to the entry of a tool the link to the user interface that shows its results.
+    /// Adds a link to the entry of a tool, if the manifest names a user interface that shows the results of the tool.
     pub(crate) fn link(&self, listed: Tool, definition: &ToolDefinition) -> Tool {
         let registry = self.0.host().registry();
         let manifest = registry
@@ -101,7 +102,7 @@ impl UiPages<'_> {
         let (Some(plugin), Some(manifest)) = (package.plugin(), &package.manifest) else {
             return Vec::new();
         };
-        if manifest.interfaces().next().is_none() {
+        if manifest.ui_pages().next().is_none() {
             return Vec::new();
         }
         let tools = self.0.host().registry().tools_of(plugin, &Scope::new());

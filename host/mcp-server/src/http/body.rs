@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Incoming};
 
 use toolwit::limits::MCP_REQUEST_PARTS_MAX;
-use toolwit::tool::text::json_parts;
+use toolwit::tool::text::json_part_count;
 
 /// Maximum size of the body of a request, in bytes.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -36,7 +36,7 @@ pub(super) fn size_max(body: &Incoming) -> usize {
 /// Reads a body within its limits.
 ///
 /// # Errors
-/// If it exceeds one of them, or the connection ends.
+/// If the body exceeds a limit, or the connection ends.
 pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let limited = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_WALL_MAX, limited).await {
@@ -44,7 +44,7 @@ pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
         Ok(Ok(body)) => {
             let body = body.to_bytes();
             // Parsed values take far more memory than their text.
-            if json_parts(&body) > MCP_REQUEST_PARTS_MAX {
+            if json_part_count(&body) > MCP_REQUEST_PARTS_MAX {
                 return Err(BodyError::TooManyParts);
             }
             Ok(body)

@@ -55,22 +55,22 @@ impl Callers {
     /// Creates the callers. Without tokens and rules, `local` makes all requests.
     ///
     /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use up all
-    /// of it.
+    /// of them.
     pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
         let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
         let pending_max = (options.connections_max / group_count).max(1);
         let memory_bytes_max = (PENDING_BYTES_MAX / group_count).max(PENDING_BYTES_MIN);
         let pending = || Arc::new(PendingRequests::new(pending_max, memory_bytes_max));
-        let default = options.requests_per_minute;
+        let default_per_minute = options.requests_per_minute;
         let caller = |principal: &Principal, requests: Option<u32>| Caller {
             principal: Arc::new(principal.clone()),
-            rate: Arc::new(RateLimit::per_minute(requests.unwrap_or(default))),
+            rate: Arc::new(RateLimit::per_minute(requests.unwrap_or(default_per_minute))),
             pending: pending(),
         };
         let tokens = options.tokens.iter();
         let tokens = tokens.map(|token| (token.digest(), caller(token.principal(), token.requests_per_minute())));
         let rules = options.token_rules.iter().map(|rule| LimitedRule {
-            requests_per_minute: rule.requests_per_minute().unwrap_or(default),
+            requests_per_minute: rule.requests_per_minute().unwrap_or(default_per_minute),
             pending: pending(),
             rule: rule.clone(),
         });

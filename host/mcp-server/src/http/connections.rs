@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The open connections, up to a maximum.
+/// The open connections of a listener, and their maximum number.
 ///
-/// A connection is accepted once it has sent a request of a known caller. At the maximum, a new connection replaces the
-/// oldest one that is not accepted, so that clients without a token cannot keep others out.
+/// A connection is admitted once it has sent a request of a known caller. At the maximum, a new connection replaces the
+/// oldest one that is not admitted, so that clients without a token cannot keep others out.
 pub(super) struct Connections {
     max: usize,
     state: Mutex<ConnectionsState>,
@@ -20,8 +20,8 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct ConnectionsState {
     open: usize,
-    /// The connections that are not accepted, by the order in which they were opened.
-    pending: BTreeMap<u64, CancellationToken>,
+    /// The connections that are not admitted, by the order in which they were opened.
+    not_admitted: BTreeMap<u64, CancellationToken>,
     next_number: u64,
 }
 
@@ -53,14 +53,14 @@ impl Connections {
         }
     }
 
-    /// Opens a connection. At the maximum, it replaces the oldest one that is not accepted; `None` if all are accepted.
+    /// Opens a connection. At the maximum, it replaces the oldest one that is not admitted; `None` if all are admitted.
     pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
         let mut state = self.state();
         if !self.has_slot(&state) {
             return None;
         }
         if state.open == self.max {
-            let (_, replaced) = state.pending.pop_first()?;
+            let (_, replaced) = state.not_admitted.pop_first()?;
             replaced.cancel();
         } else {
             state.open += 1;
@@ -68,7 +68,7 @@ impl Connections {
         let number = state.next_number;
         state.next_number += 1;
         let replaced = CancellationToken::new();
-        state.pending.insert(number, replaced.clone());
+        state.not_admitted.insert(number, replaced.clone());
         Some(OpenConnection {
             connections: self.clone(),
             number,
@@ -77,7 +77,7 @@ impl Connections {
     }
 
     fn has_slot(&self, state: &ConnectionsState) -> bool {
-        state.open < self.max || !state.pending.is_empty()
+        state.open < self.max || !state.not_admitted.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, ConnectionsState> {
@@ -86,9 +86,9 @@ impl Connections {
 }
 
 impl OpenConnection {
-    /// Accepts the connection, because it sent a request of a known caller.
-    pub(super) fn accept(&self) {
-        self.connections.state().pending.remove(&self.number);
+    /// Admits the connection, because it sent a request of a known caller.
+    pub(super) fn admit(&self) {
+        self.connections.state().not_admitted.remove(&self.number);
     }
 
     /// Waits until another connection replaces this one.
@@ -100,7 +100,7 @@ impl OpenConnection {
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut state = self.connections.state();
-        state.pending.remove(&self.number);
+        state.not_admitted.remove(&self.number);
         // A connection that replaced this one counts in its place.
         if !self.replaced.is_cancelled() {
             state.open -= 1;
@@ -120,23 +120,23 @@ mod tests {
         let connections = Connections::new(2);
         let first = connections.open().unwrap();
         let second = connections.open().unwrap();
-        first.accept();
+        first.admit();
         let third = connections.open().unwrap();
         second.replaced().await;
         assert!(!first.replaced.is_cancelled() && !third.replaced.is_cancelled());
         drop(second);
-        third.accept();
-        assert!(connections.open().is_none(), "both are accepted");
+        third.admit();
+        assert!(connections.open().is_none(), "both are admitted");
         drop(first);
         connections.wait_for_slot().await;
         assert!(connections.open().is_some());
     }
 
     #[tokio::test]
-    async fn a_place_becomes_free_when_an_accepted_connection_ends() {
+    async fn a_place_becomes_free_when_an_admitted_connection_ends() {
         let connections = Connections::new(1);
         let only = connections.open().unwrap();
-        only.accept();
+        only.admit();
         let waiting = tokio::spawn({
             let connections = connections.clone();
             async move { connections.wait_for_slot().await }

@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::callers::Callers;
-use super::challenge::Challenger;
+use super::challenger::Challenger;
 use super::connections::{Connections, OpenConnection};
+use super::http_sessions::HttpSessions;
 use super::options::HttpOptions;
 use super::origin::OriginRules;
 use super::router::{ANSWER_RETENTION, MCP_PATH, Router};
-use super::session_limits::HttpSessions;
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -125,7 +125,7 @@ impl HttpListener {
         let callers = Callers::new(options, server.local());
         server.share_among(callers.group_count(), options.sessions_max);
         Router {
-            rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
+            origin_rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
             challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
             sessions: HttpSessions::new(sessions, options.sessions_max),
@@ -136,7 +136,8 @@ impl HttpListener {
     }
 }
 
-/// Accepts the next connection, as soon as there is room for it. `None` after a failure of a single connection.
+/// Accepts the next connection, as soon as there is room for it. `None` if the connection failed, or there was no room any more
+/// when it arrived.
 async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Option<(TcpStream, OpenConnection)> {
     connections.wait_for_slot().await;
     match listener.accept().await {

@@ -3,15 +3,15 @@
 mod access_token;
 mod body;
 mod callers;
-mod challenge;
+mod challenger;
 mod connections;
+mod http_sessions;
 mod listener;
 mod options;
 mod origin;
 mod rate_limit;
 mod response;
 mod router;
-mod session_limits;
 mod signed_callers;
 mod token_rule;
 

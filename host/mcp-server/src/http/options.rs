@@ -141,7 +141,7 @@ impl HttpOptions {
         servers.filter_map(|server| Url::parse(server).ok()).collect()
     }
 
-    /// Checks that only clients with a token can reach the server from other machines.
+    /// Checks that the options are consistent, and that clients on other machines need a token.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a public address without a token or a host name, token rules without an

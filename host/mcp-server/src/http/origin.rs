@@ -8,20 +8,20 @@ use http::{HeaderMap, Uri};
 pub(super) struct OriginRules {
     hosts: Vec<Authority>,
     origins: Vec<String>,
-    /// Whether loopback names are allowed.
-    is_local: bool,
+    /// Whether loopback names are allowed as hosts and as origins.
+    allows_loopback: bool,
 }
 
 impl OriginRules {
     /// Creates the rules. Hosts and origins that are not valid allow nothing.
-    pub(super) fn new(hosts: &[String], origins: &[String], is_local: bool) -> Self {
+    pub(super) fn new(hosts: &[String], origins: &[String], allows_loopback: bool) -> Self {
         Self {
             hosts: hosts.iter().filter_map(|host| host.parse().ok()).collect(),
             origins: origins
                 .iter()
                 .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
                 .collect(),
-            is_local,
+            allows_loopback,
         }
     }
 
@@ -37,6 +37,7 @@ impl OriginRules {
     }
 
     /// Returns whether a request has no origin, because a program sends it, or the origin of a web page that may send it.
+    /// Loopback origins may, if loopback names are allowed.
     pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(ORIGIN).iter();
         let origin = match (values.next(), values.next()) {
@@ -48,7 +49,7 @@ impl OriginRules {
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"));
         let local = local.and_then(|host| host.parse::<Authority>().ok());
-        self.origins.contains(&origin) || self.is_local && local.is_some_and(|host| is_loopback(&host))
+        self.origins.contains(&origin) || self.allows_loopback && local.is_some_and(|host| is_loopback(&host))
     }
 
     fn allows_authority(&self, host: &Authority) -> bool {
@@ -58,7 +59,7 @@ impl OriginRules {
         let is_own = |own: &Authority| {
             own.host().eq_ignore_ascii_case(host.host()) && (own.port().is_none() || own.port_u16() == host.port_u16())
         };
-        self.is_local && is_loopback(host) || self.hosts.iter().any(is_own)
+        self.allows_loopback && is_loopback(host) || self.hosts.iter().any(is_own)
     }
 }
 

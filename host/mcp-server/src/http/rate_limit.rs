@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A bucket that holds the requests of one minute and is refilled steadily.
+/// A limit on requests per minute: a bucket that holds the requests of one minute and is refilled steadily.
 pub(super) struct RateLimit {
     per_minute: f64,
     /// The requests that the bucket holds, and when it was last refilled.

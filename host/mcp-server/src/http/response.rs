@@ -23,7 +23,7 @@ pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
     request: Option<PendingRequest>,
-    /// Counts as open in its session.
+    /// Keeps the response counted as open in its session.
     _stream: Option<OpenStream>,
     /// The number of bytes that were sent.
     bytes: usize,

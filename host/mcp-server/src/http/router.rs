@@ -15,12 +15,12 @@ use serde::Deserialize;
 
 use super::body::{self, BodyError};
 use super::callers::{Caller, Callers};
-use super::challenge::Challenger;
+use super::challenger::Challenger;
 use super::connections::OpenConnection;
+use super::http_sessions::HttpSessions;
 use super::options::ProtectedResource;
 use super::origin::OriginRules;
 use super::response::{self, HttpResponse, with_header};
-use super::session_limits::HttpSessions;
 use crate::metrics::Metrics;
 use crate::open_streams::OpenStreams;
 use crate::server::Connection;
@@ -45,7 +45,7 @@ const SESSION_ID: &str = "mcp-session-id";
 
 /// Answers the requests of all connections.
 pub(super) struct Router {
-    pub(super) rules: OriginRules,
+    pub(super) origin_rules: OriginRules,
     pub(super) callers: Callers,
     pub(super) challenger: Challenger,
     pub(super) sessions: HttpSessions,
@@ -69,14 +69,14 @@ impl Router {
     }
 
     async fn route(&self, request: Request<Incoming>, connection: &OpenConnection) -> Result<HttpResponse, Rejection> {
-        if !self.rules.allows_host(request.uri(), request.headers()) {
+        if !self.origin_rules.allows_host(request.uri(), request.headers()) {
             return Err(rejected(
                 "host",
                 StatusCode::FORBIDDEN,
                 "the `Host` header is not a name of this server",
             ));
         }
-        if !self.rules.allows_origin(request.headers()) {
+        if !self.origin_rules.allows_origin(request.headers()) {
             return Err(rejected(
                 "origin",
                 StatusCode::FORBIDDEN,
@@ -174,11 +174,11 @@ impl Router {
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
-    /// Returns the caller of a request, and accepts the connection.
+    /// Returns the caller of a request, and admits the connection.
     async fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<Caller, Rejection> {
         let caller = self.callers.caller(request.headers()).await;
         let caller = caller.map_err(|refusal| self.challenger.rejection(&refusal))?;
-        connection.accept();
+        connection.admit();
         Ok(caller)
     }
 }

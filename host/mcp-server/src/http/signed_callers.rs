@@ -44,7 +44,8 @@ impl SignedCallers {
     /// Returns the caller of a token: its subject, with the principal of the first rule that applies to the token.
     ///
     /// # Errors
-    /// If the token is refused, lacks a scope, or no rule applies to it.
+    /// If the token is refused, cannot be checked because its issuer cannot be reached, or lacks a scope, or if no rule applies
+    /// to it.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
             TokenRefusal::Invalid(why) => Refusal::Invalid(why),

@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
-use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
+use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionSealer};
 use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, UiPages, complete};
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
@@ -28,7 +28,7 @@ pub(super) struct ContentRequests<'p> {
 
 impl ContentRequests<'_> {
     pub(super) fn prompts(&self, request: Option<PaginatedRequestParams>) -> Result<ListPromptsResult, ErrorData> {
-        let (prompts, next) = wire::slice(self.content.prompts(), |prompt| &prompt.name, cursor(&request))?;
+        let (prompts, next) = wire::page_items(self.content.prompts(), |prompt| &prompt.name, cursor(&request))?;
         let mut result = ListPromptsResult::with_all_items(prompts);
         result.next_cursor = next;
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
@@ -39,7 +39,7 @@ impl ContentRequests<'_> {
         &self,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
-        questions: &QuestionStates,
+        questions: &QuestionSealer,
     ) -> Result<GetPromptResponse, ErrorData> {
         let prompt = self.content.prompt(&request.name).ok_or_else(|| {
             let name: String = request.name.chars().take(80).collect();
@@ -107,7 +107,7 @@ impl ContentRequests<'_> {
         if supports_ui {
             resources.extend(UiPages(self.principal).resources());
         }
-        let (resources, next) = wire::slice(resources, |resource| &resource.uri, cursor(&request))?;
+        let (resources, next) = wire::page_items(resources, |resource| &resource.uri, cursor(&request))?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = next;
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
@@ -118,7 +118,7 @@ impl ContentRequests<'_> {
         request: Option<PaginatedRequestParams>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let templates = self.content.templates();
-        let (templates, next) = wire::slice(templates, |template| &template.uri_template, cursor(&request))?;
+        let (templates, next) = wire::page_items(templates, |template| &template.uri_template, cursor(&request))?;
         let mut result = ListResourceTemplatesResult::with_all_items(templates);
         result.next_cursor = next;
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))

@@ -15,10 +15,10 @@ use crate::session::ClientSession;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
 
-/// The interval at which changes of the files behind resources are looked for.
+/// The interval between two checks whether files behind resources have changed.
 const FILES_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The sessions and subscriptions of a server.
+/// The sessions and subscriptions that a server notifies of changes.
 #[derive(Default)]
 pub(super) struct Listeners {
     sessions: Mutex<Vec<SessionListener>>,
@@ -45,7 +45,8 @@ struct SessionListener {
 }
 
 impl SessionListener {
-    /// Moves the session to the newest packages. Returns whether its list of tools changed.
+    /// Moves the session to the newest packages. Returns whether its list of tools changed; `false` after a failure, which is
+    /// logged.
     async fn follow(&self) -> bool {
         let Some(session) = self.session.upgrade() else {
             return false;

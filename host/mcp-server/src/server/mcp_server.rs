@@ -13,7 +13,7 @@ use super::listeners::{Listeners, follow_content, follow_packages};
 use crate::content::ServedContent;
 use crate::metrics::Metrics;
 use crate::principal::Principal;
-use crate::stateless::Stateless;
+use crate::stateless::StatelessRequests;
 use crate::tasks::CallTasks;
 use toolwit::Toolwit;
 
@@ -23,7 +23,7 @@ const LOCAL: &str = "local";
 /// The interval between checks for expired handles, sessions and tasks.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Serves the tools of a host to MCP clients. Clones share all state.
+/// A server that offers the tools of a host to MCP clients. Clones share all state.
 #[derive(Clone)]
 pub struct McpServer {
     shared: Arc<ServerState>,
@@ -34,7 +34,7 @@ pub(crate) struct ServerState {
     /// The principal of requests that no token authorises.
     local: Principal,
     listeners: Arc<Listeners>,
-    stateless: Stateless,
+    stateless: StatelessRequests,
     tasks: CallTasks,
     metrics: Arc<Metrics>,
     content: watch::Sender<Arc<ServedContent>>,
@@ -69,7 +69,7 @@ impl McpServer {
         Self::for_principal(Principal::new(LOCAL, host))
     }
 
-    /// Creates a server whose clients are one principal. It must be called inside a Tokio runtime.
+    /// Creates a server for which all clients without a token are one principal. It must be called inside a Tokio runtime.
     #[must_use]
     pub fn for_principal(principal: Principal) -> Self {
         let listeners = Arc::new(Listeners::default());
@@ -81,7 +81,7 @@ impl McpServer {
             ServerState {
                 local: principal,
                 listeners,
-                stateless: Stateless::default(),
+                stateless: StatelessRequests::default(),
                 tasks: CallTasks::default(),
                 metrics: Arc::default(),
                 content,
@@ -169,7 +169,7 @@ impl ServerState {
         &self.tasks
     }
 
-    pub(super) fn stateless(&self) -> &Stateless {
+    pub(super) fn stateless(&self) -> &StatelessRequests {
         &self.stateless
     }
 

@@ -87,7 +87,7 @@ impl ClientSession {
     pub(crate) fn subscribe(&self, uri: String) -> Result<(), ErrorData> {
         let mut subscriptions = self.subscriptions();
         if subscriptions.len() >= SUBSCRIPTIONS_MAX && !subscriptions.contains(&uri) {
-            let message = format!("a session can subscribe to {SUBSCRIPTIONS_MAX} resources");
+            let message = format!("a session can subscribe to at most {SUBSCRIPTIONS_MAX} resources");
             return Err(ErrorData::invalid_request(message, None));
         }
         subscriptions.insert(uri);
@@ -132,7 +132,7 @@ impl ClientSession {
             let listed = ui_pages.link(listed, &tool.definition);
             listed.with_annotations(wire::annotations(*effect))
         });
-        wire::page(tools.collect::<Vec<Tool>>(), cursor)
+        wire::tool_page(tools.collect::<Vec<Tool>>(), cursor)
     }
 
     /// Calls a tool. A change of the list is announced before the result is returned.

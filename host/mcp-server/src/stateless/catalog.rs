@@ -108,7 +108,7 @@ impl Catalog {
         self.tools.get(self.names_by_id.get(&ToolId::from_text(id))?)
     }
 
-    /// Returns the names of the methods of a type.
+    /// Returns the names of the methods of a type, or `None` if the principal may use none.
     pub(super) fn methods(&self, kind: &EntityKind) -> Option<&[String]> {
         self.methods.get(kind).map(Vec::as_slice)
     }
@@ -149,7 +149,7 @@ impl Catalog {
         for inner in tools
             .iter()
             .filter_map(|tool| tool.facade())
-            .flat_map(|facade| facade.folded())
+            .flat_map(|facade| facade.fixed_tools())
         {
             self.add(inner, None);
         }
@@ -219,7 +219,8 @@ impl Catalog {
         !facades.is_empty()
     }
 
-    /// Adds a tool under the name that the set assigns. Returns `None` if the set has the tool already.
+    /// Adds a tool under the name that the set assigns, and returns the name. Returns `None` if the set has the tool already.
+    /// `fixed` is the definition and the target of a method; every other tool has its own definition.
     fn add(&mut self, tool: &Arc<dyn Tool>, fixed: Option<(ToolDefinition, Target)>) -> Option<String> {
         let AddOutcome::New(name) = self.names.add(tool.clone()) else {
             return None;
@@ -227,7 +228,7 @@ impl Catalog {
         let (definition, target) = fixed.unwrap_or_else(|| {
             let definition = tool.definition().clone();
             let target = match tool.facade() {
-                Some(facade) => Target::Facade(self.add_folded(facade.folded())),
+                Some(facade) => Target::Facade(self.add_facade_tools(facade.fixed_tools())),
                 None => Target::Tool(definition.id.clone()),
             };
             (definition, target)
@@ -245,7 +246,7 @@ impl Catalog {
     }
 
     /// Adds the tools behind a facade that the catalog does not have yet. Returns the names of all of them.
-    fn add_folded(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
+    fn add_facade_tools(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
         let name = |tool: &Arc<dyn Tool>| {
             self.add(tool, None)
                 .or_else(|| self.names_by_id.get(&tool.definition().id).cloned())

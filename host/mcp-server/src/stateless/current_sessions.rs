@@ -31,7 +31,8 @@ struct CurrentSession {
 }
 
 impl CurrentSessions {
-    /// Returns the current session of a principal, and counts a call. `None` if there is none that can still be used.
+    /// Returns the current session of a principal, and counts a call. `None` if the principal has none that can
+    /// still be used.
     pub(super) fn for_call(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
         let mut sessions = self.lock();
         let current = sessions.get_mut(principal.name())?;
@@ -65,7 +66,7 @@ impl CurrentSessions {
         self.lock().retain(|_, current| !Arc::ptr_eq(&current.session, session));
     }
 
-    /// Drops the sessions that are too old for further calls.
+    /// Removes the sessions that are too old for further calls. Those with valid handles stay alive.
     pub(super) fn expire(&self) {
         self.lock().retain(|_, current| current.start.elapsed() < AGE_MAX);
     }

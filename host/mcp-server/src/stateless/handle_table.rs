@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use super::fixed_method::EntityKind;
 use super::live_session::LiveSession;
 
-/// How long a handle is valid after its last use.
+/// How long the handles of a session are valid after the last use of the session. The use of one handle extends the validity of
+/// all.
 pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 
 /// The random bytes of a handle: 144 bits cannot be guessed.
@@ -34,7 +35,8 @@ pub(super) struct HandleTable {
 struct HandleState {
     sessions: HashMap<u64, SessionHandles>,
     handles: HashMap<String, Handle>,
-    next_session: u64,
+    /// The number of the session that was added last.
+    last_session: u64,
 }
 
 struct SessionHandles {
@@ -66,7 +68,8 @@ impl Entity {
 }
 
 impl HandleTable {
-    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired.
+    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired, and records a use of its
+    /// session.
     pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
         let mut state = self.state();
         state.expire();
@@ -99,7 +102,7 @@ impl HandleTable {
         entities.into_iter().map(|entity| state.issue(number, entity)).collect()
     }
 
-    /// Returns the sessions.
+    /// Returns the sessions that have handles.
     pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
         let state = self.state();
         state
@@ -159,14 +162,14 @@ impl HandleState {
             return *number;
         }
         self.make_room(principal);
-        self.next_session += 1;
+        self.last_session += 1;
         let session_handles = SessionHandles {
             session: session.clone(),
             principal: principal.to_owned(),
             handles: HashMap::new(),
         };
-        self.sessions.insert(self.next_session, session_handles);
-        self.next_session
+        self.sessions.insert(self.last_session, session_handles);
+        self.last_session
     }
 
     /// Ends the least recently used session of a principal that has too many.

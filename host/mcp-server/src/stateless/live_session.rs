@@ -8,7 +8,7 @@ use toolwit::tool::ToolId;
 use toolwit::{Error, ToolDefinition};
 
 use super::fixed_method::FixedMethod;
-use super::live_session_limits::SessionPermit;
+use super::live_session_counter::SessionPermit;
 use crate::principal::Principal;
 
 /// A conversation without a model, in which the entities of some handles live.
@@ -70,6 +70,7 @@ impl LiveSession {
                 id_parameter: None,
             });
         }
+        // The tools that all entities of a type share, and those that the members of a group share.
         let shared: [ToolId; 2] = [unbound.clone(), unbound.bound_by("any")];
         for candidate in &shared {
             if let Some(tool) = self.tools.tool_by_id(candidate).await {

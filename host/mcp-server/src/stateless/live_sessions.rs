@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::current_sessions::CurrentSessions;
 use super::handle_table::HandleTable;
 use super::live_session::LiveSession;
-use super::live_session_limits::LiveSessionCounter;
+use super::live_session_counter::LiveSessionCounter;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
@@ -44,7 +44,7 @@ impl LiveSessions {
         Ok(session)
     }
 
-    /// Ends the sessions that are not used any longer.
+    /// Ends the sessions whose handles have expired, and those without handles that are too old for further calls.
     pub(super) fn expire(&self) {
         self.handles.expire();
         self.current.expire();

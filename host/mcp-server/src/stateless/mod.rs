@@ -4,7 +4,6 @@
 //! takes a handle. Tools behind a facade or a search are called through `call_tool`.
 
 mod annotations;
-mod answer;
 mod catalog;
 mod catalogs;
 mod current_sessions;
@@ -12,8 +11,9 @@ mod fixed_method;
 mod handle_table;
 mod handles_in_json;
 mod live_session;
-mod live_session_limits;
+mod live_session_counter;
 mod live_sessions;
 mod meta_tools;
+mod stateless_requests;
 
-pub(crate) use answer::Stateless;
+pub(crate) use stateless_requests::StatelessRequests;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::tool_call::tool_call;
 use toolwit::limits::MCP_REQUEST_PARTS_MAX;
-use toolwit::tool::text::json_parts;
+use toolwit::tool::text::json_part_count;
 
 /// A line of the input, after its checks.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) fn parse(line: &[u8]) -> IncomingLine {
         return IncomingLine::Ignored;
     }
     let refused = |id: &Value, code, message: &str| IncomingLine::Refused(refusal(id.clone(), code, message));
-    if json_parts(line) > MCP_REQUEST_PARTS_MAX {
+    if json_part_count(line) > MCP_REQUEST_PARTS_MAX {
         let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
         return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
     }

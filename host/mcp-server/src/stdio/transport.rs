@@ -19,7 +19,7 @@ use super::direct_calls::DirectCalls;
 use super::line_reader::{Line, LineReader};
 use super::message::{IncomingLine, beginning_error, parse, refusal};
 use crate::pending::{PendingRequest, PendingRequests};
-use toolwit::tool::AfterAnswer;
+use toolwit::tool::DeferredWork;
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -49,7 +49,7 @@ pub(super) struct LineTransport<R, W, H> {
 struct UnansweredRequest {
     /// Counts the request until it is answered.
     pending: PendingRequest,
-    after_answer: AfterAnswer,
+    deferred_work: DeferredWork,
     /// Cancels the call if it is answered directly.
     cancel: CancellationToken,
 }
@@ -66,16 +66,16 @@ impl UnansweredRequests {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes a request that needs no answer any more. Returns the work that its tool left until the answer.
-    fn remove(&self, id: &RequestId) -> Option<AfterAnswer> {
+    /// Removes a request that needs no answer any more. Returns the work that was deferred until the answer.
+    fn remove(&self, id: &RequestId) -> Option<DeferredWork> {
         let id = serde_json::to_string(id).unwrap_or_default();
         let request = self.ids().remove(&id);
         self.answered.notify_one();
         let UnansweredRequest {
-            pending, after_answer, ..
+            pending, deferred_work, ..
         } = request?;
         drop(pending);
-        Some(after_answer)
+        Some(deferred_work)
     }
 
     /// Returns the token that cancels a request; `None` if the request needs no answer any more.
@@ -143,7 +143,7 @@ where
             }
             // In a task, because this one should read the next request.
             if let Some(work) = work {
-                tokio::spawn(async move { work.deliver().await });
+                tokio::spawn(async move { work.run().await });
             }
         };
         self.direct_calls.run(call).await;
@@ -176,11 +176,11 @@ where
             };
             let request = UnansweredRequest {
                 pending: reserved,
-                after_answer: AfterAnswer::new(),
+                deferred_work: DeferredWork::new(),
                 cancel: self.direct_calls.cancel(),
             };
             if let ClientJsonRpcMessage::Request(message) = &mut message {
-                message.request.extensions_mut().insert(request.after_answer.clone());
+                message.request.extensions_mut().insert(request.deferred_work.clone());
             }
             self.unanswered.ids().insert(id, request);
         }
@@ -208,7 +208,7 @@ where
         async move {
             let (sent, work) = send(&output, &unanswered, item).await;
             if let Some(work) = work {
-                work.deliver().await;
+                work.run().await;
             }
             sent
         }
@@ -247,12 +247,12 @@ where
     }
 }
 
-/// Sends a message. If it is an answer, also returns the work that the tool of the request left until then.
+/// Sends a message. If it is an answer, also returns the work that its call deferred.
 async fn send<W: AsyncWrite + Unpin>(
     output: &AsyncMutex<W>,
     unanswered: &UnansweredRequests,
     message: ServerJsonRpcMessage,
-) -> (io::Result<()>, Option<AfterAnswer>) {
+) -> (io::Result<()>, Option<DeferredWork>) {
     let answered = match &message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
         ServerJsonRpcMessage::Error(error) => error.id.as_ref(),

@@ -66,8 +66,9 @@ impl Default for CallTasks {
 #[derive(Default)]
 struct PrincipalTasks {
     manager: TaskManager,
+    /// The tasks that run or whose results are kept, the oldest first.
     created: VecDeque<CreatedTask>,
-    /// The size of all results.
+    /// The memory of all results, in bytes.
     bytes: Arc<AtomicUsize>,
 }
 
@@ -87,11 +88,11 @@ impl PrincipalTasks {
 /// A task that runs, or whose result is kept.
 struct CreatedTask {
     at: Instant,
-    /// The size of its result.
+    /// The memory of its result.
     bytes: ResultBytes,
 }
 
-/// The size of the result of a task, and the sum for all tasks of a principal.
+/// The memory of the result of a task, and the sum for all tasks of a principal, in bytes.
 #[derive(Clone, Default)]
 struct ResultBytes {
     own: Arc<AtomicUsize>,
@@ -106,7 +107,7 @@ impl ResultBytes {
         }
     }
 
-    /// Adds the size of the result, unless the sum would exceed its limit. Returns whether it was added.
+    /// Adds the memory of the result, unless the sum would exceed [`RESULT_BYTES_MAX`]. Returns whether it was added.
     fn keep(&self, bytes: usize) -> bool {
         let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= RESULT_BYTES_MAX);
         let is_kept = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
@@ -135,7 +136,8 @@ impl CallTasks {
         Ok(())
     }
 
-    /// Waits for the answer of a call, or returns a task that waits for it.
+    /// Waits for the answer of a call, or returns a task that waits for it: at once if `support` makes every call a task, after
+    /// [`DIRECT_MAX`] if it makes only long calls tasks. If the principal has too many tasks, the call is answered directly.
     ///
     /// # Errors
     /// As the call.
@@ -158,7 +160,7 @@ impl CallTasks {
         let options = TaskOptions::new().with_ttl_ms(ttl).with_poll_interval_ms(POLL_MS);
         let task = manager.spawn(options, |task| {
             call.slot.begin(task.clone());
-            Box::pin(follow(call, task, bytes))
+            Box::pin(await_answer(call, task, bytes))
         });
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
@@ -230,7 +232,7 @@ impl CallTasks {
 }
 
 /// Waits for the answer of a call, or for its cancellation. When the task expires, the call is stopped.
-async fn follow(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
+async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
     let _stopped_at_the_end = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-/// The difference between the clocks of the issuer and of this server that is accepted.
+/// The maximum difference between the clocks of the issuer and of this server.
 const LEEWAY: Duration = Duration::from_secs(30);
 
 /// The maximum length of the subject, in bytes.

@@ -32,6 +32,7 @@ pub(super) struct KeyCache {
 /// The requests for keys. There is one at a time.
 #[derive(Default)]
 struct KeyRequests {
+    /// When the last request began.
     last: Option<Instant>,
     /// The running request, which continues if no token waits for it.
     running: JoinSet<()>,
@@ -50,7 +51,7 @@ pub(super) struct IssuerKeys {
 pub(super) enum KeyError {
     /// The issuer does not have the key.
     Unknown,
-    /// The keys of the issuer cannot be requested.
+    /// The keys of the issuer cannot be requested, and none are cached that are recent enough.
     Unavailable,
 }
 
@@ -85,6 +86,10 @@ impl KeyCache {
 
     /// Returns keys of the issuer that contain the key of a token. They are requested if the cached ones are too old, or lack
     /// the key.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`] if the newest keys lack the key, and [`KeyError::Unavailable`] if no keys are cached that are
+    /// recent enough.
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
         let has_key = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
         let usable = self.cached_keys().filter(has_key);
@@ -113,7 +118,7 @@ impl KeyCache {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Requests the keys, unless they were requested a moment ago.
+    /// Requests the keys, unless the last request began less than [`INTERVAL_MIN`] ago. Then waits for the running request.
     async fn request(&self, requests: &mut KeyRequests) {
         if requests.last.is_none_or(|last| last.elapsed() >= INTERVAL_MIN) {
             requests.last = Some(Instant::now());

@@ -52,7 +52,7 @@ struct JsonWebKey {
 }
 
 impl SigningKey {
-    /// Parses a key of a key set. `None` for one that is not for signatures, or whose algorithm is not accepted.
+    /// Parses a key of a key set. `None` for one that is malformed or not for signatures, or whose algorithm is not accepted.
     pub(super) fn parse(key: &Value) -> Option<Self> {
         let key = JsonWebKey::deserialize(key).ok()?;
         let is_for_signatures = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig");

@@ -32,7 +32,7 @@ pub(crate) fn call_context(principal: &ToolContext, meta: &MetaContext<'_>) -> T
         .fold(principal.clone(), |context, (key, value)| context.with(key, value))
 }
 
-/// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`.
+/// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`, with ids that are not zero.
 fn is_traceparent(value: &str) -> bool {
     let parts: Vec<_> = value.split('-').collect();
     let is_hex = |part: &str, digits: usize| {

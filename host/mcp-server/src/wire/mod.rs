@@ -12,7 +12,7 @@ mod tool;
 pub(crate) use annotations::annotations;
 pub(crate) use context::{MetaContext, call_context};
 pub(crate) use error::{call_error, internal, invalid_params};
-pub(crate) use page::{page, slice};
+pub(crate) use page::{page_items, tool_page};
 pub(crate) use result::{Notes, call_result};
 pub(crate) use revision::Revision;
 pub(crate) use tool::{ResultShape, result_shape, tool};

@@ -16,9 +16,9 @@ const DIGEST_BYTES: usize = 16;
 /// Returns the page of a list of tools at a cursor.
 ///
 /// # Errors
-/// As [`slice`].
-pub(crate) fn page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
-    let (tools, next_cursor) = slice(tools, |tool| &tool.name, cursor)?;
+/// As [`page_items`].
+pub(crate) fn tool_page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+    let (tools, next_cursor) = page_items(tools, |tool| &tool.name, cursor)?;
     let mut result = ListToolsResult::with_all_items(tools);
     result.next_cursor = next_cursor;
     Ok(result)
@@ -29,7 +29,7 @@ pub(crate) fn page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsRe
 ///
 /// # Errors
 /// If the cursor was not issued by the server, or the list has changed.
-pub(crate) fn slice<T>(
+pub(crate) fn page_items<T>(
     mut items: Vec<T>,
     name: impl Fn(&T) -> &str,
     cursor: Option<&str>,
@@ -97,7 +97,7 @@ mod tests {
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
-            let result = page(all.clone(), cursor.as_deref()).unwrap();
+            let result = tool_page(all.clone(), cursor.as_deref()).unwrap();
             seen.extend(result.tools);
             cursor = result.next_cursor;
             if cursor.is_none() {
@@ -105,14 +105,15 @@ mod tests {
             }
         }
         assert_eq!(seen, all);
-        assert_eq!(page(tools(PAGE_ITEMS_MAX), None).unwrap().next_cursor, None);
+        assert_eq!(tool_page(tools(PAGE_ITEMS_MAX), None).unwrap().next_cursor, None);
     }
 
     // attack: G8
     #[test]
     fn foreign_cursors_and_cursors_of_an_earlier_list_are_refused() {
-        let cursor = page(tools(PAGE_ITEMS_MAX + 1), None).unwrap().next_cursor.unwrap();
-        let refused = |cursor: &str, count: usize| page(tools(count), Some(cursor)).unwrap_err().message.to_string();
+        let cursor = tool_page(tools(PAGE_ITEMS_MAX + 1), None).unwrap().next_cursor.unwrap();
+        let refused =
+            |cursor: &str, count: usize| tool_page(tools(count), Some(cursor)).unwrap_err().message.to_string();
         assert!(refused(&cursor, PAGE_ITEMS_MAX + 2).contains("changed"));
         for garbage in ["", "x", "../../etc/passwd", "\u{0}", &"A".repeat(100_000)] {
             assert!(refused(garbage, 3).contains("invalid"));

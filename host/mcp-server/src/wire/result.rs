@@ -30,7 +30,7 @@ pub(crate) fn call_result(result: &ToolResult, shape: ResultShape, notes: Notes)
     converted
 }
 
-/// Returns the structured content, which fits the output schema of the tool.
+/// Returns the structured content. It fits the output schema of the tool, if the client received one.
 fn structured(result: &ToolResult, shape: ResultShape) -> Option<Value> {
     let value = result.value.clone();
     match shape {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use toolwit::tool::{AfterAnswer, ToolResult};
+use toolwit::tool::{DeferredWork, ToolResult};
 use toolwit::{NativeTool, ToolContext, Toolwit};
 use toolwit_mcp_server::McpServer;
 
@@ -51,7 +51,7 @@ async fn leaving(returns: oneshot::Receiver<()>) -> (McpServer, mpsc::UnboundedR
                 let mut work = left;
                 work.is_done = true;
             });
-            AfterAnswer::of(&context).unwrap().leave(work).ok().unwrap();
+            DeferredWork::of(&context).unwrap().defer(work).ok().unwrap();
             steps.send(Step::Returned).unwrap();
             tokio::select! {
                 _ = returns => {}

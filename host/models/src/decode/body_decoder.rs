@@ -4,7 +4,7 @@ use serde_json::{Deserializer, Value};
 
 use super::event_decoder::{EventDecoder, OversizedEvent};
 use crate::http::AttemptFailure;
-use toolwit_core::text::json_parts;
+use toolwit_core::text::json_part_count;
 
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
@@ -144,7 +144,7 @@ fn document_parts(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
 
 /// Checks the number of values and names before they are parsed.
 fn check_value_count(text: &[u8]) -> Result<(), AttemptFailure> {
-    if json_parts(text) > VALUES_MAX {
+    if json_part_count(text) > VALUES_MAX {
         let message = format!("it has more than {VALUES_MAX} values and names");
         return Err(AttemptFailure::malformed(message));
     }

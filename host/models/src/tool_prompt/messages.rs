@@ -1,4 +1,4 @@
-//! Converts a history to one without calls and results, which has only messages of the system, the user and the model.
+//! Conversion of a history to messages of the system, the user and the model only, in which calls and results are text.
 
 use super::call_text;
 use super::instructions::instructions;
@@ -6,34 +6,38 @@ use super::json_reply;
 use toolwit_agent::model::ChatRequest;
 use toolwit_core::{Message, Role};
 
-/// The format of calls in prompts and responses.
+/// The format of calls in the text of prompts and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PromptFormat {
+    /// A response is a JSON object.
     Json,
+    /// A response is text, with marks around each call.
     Text,
 }
 
-/// Returns the messages of a request, with a description of its tools in the system prompt.
+/// Returns the messages of a request, with a description of its tools in the system message.
 ///
-/// The templates of many models accept a system prompt only at the start, and require that the user and the model take turns.
-/// So a later message of the system becomes one of the user, and consecutive messages of one role are joined.
+/// The templates of many models accept a system message only at the start, and require that the user and the model take
+/// turns.
+/// So a later system message becomes a user message, and consecutive messages of one role are joined.
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {
         let has_turns = messages
             .last()
             .is_some_and(|message| !matches!(message.role, Role::System { .. }));
-        let role = match &message.role {
-            Role::System { content } if has_turns => user(format!("Notice of the application:\n{content}")),
+        // A `Role` contains the text of its message.
+        let converted = match &message.role {
+            Role::System { content } if has_turns => user_role(format!("Notice of the application:\n{content}")),
             Role::System { content } => Role::System {
                 content: content.clone(),
             },
-            Role::User { content } => user(content.clone()),
+            Role::User { content } => user_role(content.clone()),
             Role::Assistant {
                 content, tool_calls, ..
             } => Role::Assistant {
                 content: match format {
-                    // If there are no tools, the response to this request is plain text too.
+                    // Without tools, the model responds in plain text. Its earlier texts are then plain text too.
                     PromptFormat::Json if request.tools.is_empty() && tool_calls.is_empty() => content.clone(),
                     PromptFormat::Json => json_reply::reply_text(content, tool_calls),
                     PromptFormat::Text => call_text::reply_text(content, tool_calls),
@@ -46,9 +50,9 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 content,
                 is_error,
                 ..
-            } => user(result_text(name, content, *is_error)),
+            } => user_role(result_text(name, content, *is_error)),
         };
-        push_or_join(&mut messages, role);
+        push_or_join(&mut messages, converted);
     }
     if request.tools.is_empty() {
         return messages;
@@ -61,7 +65,7 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
     messages
 }
 
-/// Appends a message, or its text to the last message if both have the same role.
+/// Appends a message with this role and text. If the last message is of the same kind, the text is appended to it instead.
 pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
     if let Some(last) = messages.last_mut() {
         match (&mut last.role, &role) {
@@ -78,12 +82,12 @@ pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
     messages.push(Message::new(role));
 }
 
-pub(super) fn user(content: String) -> Role {
+pub(super) fn user_role(content: String) -> Role {
     Role::User { content }
 }
 
 fn result_text(name: &str, content: &str, is_error: bool) -> String {
     let outcome = if is_error { "Error" } else { "Result" };
-    // Without the marks, the model does not learn from a result to write them, and a repetition of the result is not a call.
+    // Marks in a result would teach the model to write them, and a result that the model repeats would count as a call.
     format!("{outcome} of `{name}`:\n{}", call_text::without_marks(content))
 }

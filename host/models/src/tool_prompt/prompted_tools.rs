@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::answer_stream::AnswerStream;
-use super::messages::{PromptFormat, prompt_messages, push_or_join, user};
+use super::messages::{PromptFormat, prompt_messages, push_or_join, user_role};
 use super::reply::{InvalidReply, Reply};
 use super::reply_schema::reply_schema;
 use super::text_stream::TextStream;
@@ -182,7 +182,7 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
                     push_or_join(&mut messages, invalid_message.role);
                     let problem =
                         format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
-                    push_or_join(&mut messages, user(problem));
+                    push_or_join(&mut messages, user_role(problem));
                 }
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn apply(
                 after
             }
             // The tools of an earlier discovery remain available.
-            Err(_) if !plugin.dynamic_tools().is_undiscovered() => continue,
+            Err(_) if !plugin.dynamic_tools_state().is_undiscovered() => continue,
             Err(error) => before.with_failure(plugin, error),
         };
         files.insert(path, Arc::new(after));

@@ -48,7 +48,7 @@ impl Package {
     #[must_use]
     pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
-            .filter(|plugin| plugin.dynamic_tools().is_undiscovered())?;
+            .filter(|plugin| plugin.dynamic_tools_state().is_undiscovered())?;
         const RUN: &str = "run `LiveRegistry::discover_dynamic_tools`";
         let error = match self.discovery_failure() {
             Some(error) => {

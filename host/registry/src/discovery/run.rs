@@ -119,11 +119,11 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
             .or_else(|| broken_by_discovery().map(|failed| &failed.plugin))?;
         let is_selected = match targets {
             DiscoveryTargets::Pending => {
-                plugin.dynamic_tools().is_undiscovered()
+                plugin.dynamic_tools_state().is_undiscovered()
                     && failed.is_none_or(|failed| failed.at.elapsed() >= RETRY_AFTER)
             }
-            DiscoveryTargets::Named(_) => names.contains(&*package.name) && !plugin.dynamic_tools().is_none(),
-            DiscoveryTargets::All => !plugin.dynamic_tools().is_none(),
+            DiscoveryTargets::Named(_) => names.contains(&*package.name) && !plugin.dynamic_tools_state().is_none(),
+            DiscoveryTargets::All => !plugin.dynamic_tools_state().is_none(),
         };
         is_selected.then(|| (package.path.clone(), plugin.clone()))
     };

@@ -337,7 +337,7 @@ fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Resul
         tool_count: plugin.map_or(0, |plugin| plugin.tool_count()),
         has_undiscovered_tools: package.discovery_error().is_some(),
         wit_problem: plugin.and_then(|plugin| plugin.inspection().wit_problem.clone()),
-        needs_grants: plugin.is_some_and(|plugin| !plugin.declared().capabilities().is_empty()),
+        needs_grants: plugin.is_some_and(|plugin| !plugin.declared_capabilities().capabilities().is_empty()),
     })
 }
 

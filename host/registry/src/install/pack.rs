@@ -2,7 +2,7 @@
 
 use wasm_encoder::{ComponentNameSection, ComponentSection, ProducersField, ProducersSection};
 
-use crate::manifest::interfaces::Interfaces;
+use crate::manifest::ui_pages::UiPages;
 use crate::manifest::{MANIFEST_SECTION, Manifest};
 use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -15,14 +15,14 @@ const PRODUCERS_SECTION: &str = "producers";
 
 /// Embeds a manifest in a component, with the user interfaces that it names. They replace embedded ones.
 ///
-/// `toml` is the text of the manifest; `origin` names its file in errors. `read_interface` returns the content of a user
+/// `toml` is the text of the manifest; `origin` names its file in errors. `read_ui_page` returns the content of a user
 /// interface's file, an HTML document, or `None` if there is no such file.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] if the manifest describes an export that
+/// Those of [`Manifest::parse`] and of `read_ui_page`; [`ErrorKind::Configuration`] if the manifest describes an export that
 /// the component does not have, or a user interface that does not exist; those of [`Inspection::from_bytes`] for bytes that are
 /// not a usable component.
 pub fn pack(
@@ -30,17 +30,17 @@ pub fn pack(
     name: &str,
     toml: &str,
     origin: &str,
-    read_interface: &dyn Fn(&str) -> Result<Option<String>, Error>,
+    read_ui_page: &dyn Fn(&str) -> Result<Option<String>, Error>,
 ) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, origin)?;
-    let interfaces = Interfaces::of(&manifest, component, read_interface)?;
+    let ui_pages = UiPages::of(&manifest, component, read_ui_page)?;
     let context = PackageContext {
         name,
         adjacent_wit: None,
     };
     Inspection::from_bytes_with(component, context, &manifest.annotations())?;
     let mut packed = replace_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
-    packed = replace_section(&packed, UI_SECTION, &interfaces.sections()?)?;
+    packed = replace_section(&packed, UI_SECTION, &ui_pages.sections()?)?;
     let standard_sections = [
         (VERSION_SECTION, &manifest.version),
         (DESCRIPTION_SECTION, &manifest.description),
@@ -127,7 +127,7 @@ mod tests {
         assert!(missing.message.contains("one.html"), "{missing}");
         let read = |name: &str| Ok(Some(format!("<p>{name}</p>")));
         let first = pack(&component(), "one", manifest, "one.toml", &read).unwrap();
-        let document = |component: &[u8]| Interfaces::embedded(component).unwrap().into_document("one.html");
+        let document = |component: &[u8]| UiPages::embedded(component).unwrap().into_document("one.html");
         assert_eq!(document(&first).as_deref(), Some("<p>one.html</p>"));
         let again = pack(&first, "one", manifest, "one.toml", &none).unwrap();
         assert_eq!(document(&again).as_deref(), Some("<p>one.html</p>"), "without its file");

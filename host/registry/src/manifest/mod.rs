@@ -5,12 +5,12 @@
 //! capabilities of a component.
 
 pub(crate) mod amounts;
-pub(crate) mod interfaces;
 mod line;
 mod parse;
 mod schema;
 #[cfg(test)]
 mod tests;
+pub(crate) mod ui_pages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -278,8 +278,8 @@ impl Manifest {
         annotations
     }
 
-    /// Returns the file names of the user interfaces of its tools, each once.
-    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+    /// Returns the file names of the UI pages of its tools, each once.
+    pub fn ui_pages(&self) -> impl Iterator<Item = &str> {
         let names: BTreeSet<_> = self.tools.iter().filter_map(|tool| tool.ui.as_deref()).collect();
         names.into_iter()
     }

@@ -13,7 +13,7 @@ impl Registry {
     /// Parses the cached inspections of all plugins on several threads. Otherwise, each inspection is parsed when it is first
     /// used, one after the other. Does nothing if there are too few plugins for several threads.
     pub fn parse_inspections(&self) {
-        let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_parsed()).collect();
+        let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_inspection_parsed()).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.min(unparsed.len() / PLUGINS_PER_THREAD_MIN);
         if threads < 2 {

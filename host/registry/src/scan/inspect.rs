@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::manifest::Manifest;
-use crate::manifest::interfaces::Interfaces;
+use crate::manifest::ui_pages::UiPages;
 use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
@@ -75,7 +75,7 @@ pub(super) fn inspect_component(
     };
     let manifest = with_standard_sections(manifest, bytes);
     if let Some(manifest) = &manifest {
-        Interfaces::embedded(bytes)?.check(manifest)?;
+        UiPages::embedded(bytes)?.check(manifest)?;
     }
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))

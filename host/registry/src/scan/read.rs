@@ -184,7 +184,7 @@ fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: Cache
 
 /// Adds the dynamic tools that the store has for this plugin and digest.
 fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
-    if !inspection.dynamic_tools().is_undiscovered() {
+    if !inspection.dynamic_tools_state().is_undiscovered() {
         return inspection;
     }
     match or_default_with_warning(store.dynamic_tools(plugin, &inspection.digest)) {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::link::compile::link_once::cancelled_before_start;
 use crate::link::host::host_api::CallStack;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{AfterAnswer, Error, ErrorKind, LeftWork, Phase, ToolContext};
+use toolwit_core::{DeferredWork, DeferredWorkHandle, Error, ErrorKind, Phase, ToolContext};
 
 /// The permits of a plugin's calls. Clones share them.
 #[derive(Clone)]
@@ -24,8 +24,8 @@ pub(crate) struct CallPermits {
 struct PermitQueue {
     /// The number of calls that wait.
     waiting: usize,
-    /// The work of ended calls that waits until their answers are delivered.
-    left_work: Vec<LeftWork>,
+    /// The work of ended calls that is deferred until their answers have been delivered.
+    deferred: Vec<DeferredWorkHandle>,
 }
 
 /// Counts a call that waits for a permit, until it is dropped.
@@ -41,9 +41,9 @@ pub(crate) struct CallPermit {
 }
 
 impl CallPermit {
-    /// Does the work of an ended call for which its caller need not wait, and then makes the permit available. The work is
-    /// done after the answer is delivered if the context says when, otherwise in a task, and at the latest when another
-    /// call waits for the permit. A nested call has no permit of its own, and its work is dropped.
+    /// Does the work of an ended call for which its caller need not wait, and then makes the permit available. With a
+    /// [`DeferredWork`] in the context, the work begins after the answer has been delivered, or before that if another call
+    /// waits for a permit. Otherwise a task does it. A nested call has no permit of its own, and its work is dropped.
     pub(crate) fn release_after(self, context: &ToolContext, work: impl Future<Output = ()> + Send + 'static) {
         let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) else {
             return;
@@ -52,12 +52,12 @@ impl CallPermit {
             work.await;
             drop(permit);
         };
-        let Some(after) = AfterAnswer::of(context) else {
+        let Some(deferred_work) = DeferredWork::of(context) else {
             runtime.spawn(work);
             return;
         };
-        match after.leave(Box::pin(work)) {
-            Ok(left) => lock(&self.queue).add(left),
+        match deferred_work.defer(Box::pin(work)) {
+            Ok(deferred) => lock(&self.queue).add(deferred),
             Err(work) => drop(runtime.spawn(work)),
         }
     }
@@ -75,7 +75,8 @@ impl CallPermits {
     /// wait for a second could deadlock.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit becomes available within `wall_max`.
+    /// [`ErrorKind::Cancelled`] if the call is cancelled, and [`ErrorKind::Busy`] if no permit becomes available within
+    /// `wall_max`.
     pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         if context.cancel().is_cancelled() {
             return Err(cancelled_before_start());
@@ -115,17 +116,17 @@ impl CallPermits {
 }
 
 impl PermitQueue {
-    /// Adds work that waits until an answer is delivered. If a call waits for a permit, the work begins at once.
-    fn add(&mut self, left: LeftWork) {
-        self.left_work.retain(|other| !other.has_begun());
-        self.left_work.push(left);
+    /// Adds work that is deferred until an answer has been delivered. If a call waits for a permit, the work begins at once.
+    fn add(&mut self, deferred: DeferredWorkHandle) {
+        self.deferred.retain(|other| !other.has_begun());
+        self.deferred.push(deferred);
         if self.waiting > 0 {
-            self.begin_left_work();
+            self.begin_deferred();
         }
     }
 
-    fn begin_left_work(&mut self) {
-        for work in self.left_work.drain(..).filter_map(|left| left.take()) {
+    fn begin_deferred(&mut self) {
+        for work in self.deferred.drain(..).filter_map(|deferred| deferred.take()) {
             tokio::spawn(work);
         }
     }
@@ -135,7 +136,7 @@ impl<'a> WaitingCall<'a> {
     fn start(permits: &'a CallPermits) -> Self {
         let mut queue = lock(&permits.queue);
         queue.waiting += 1;
-        queue.begin_left_work();
+        queue.begin_deferred();
         Self(permits)
     }
 }
@@ -169,8 +170,8 @@ mod tests {
         acquired.ok().unwrap()
     }
 
-    fn answering() -> (AfterAnswer, ToolContext) {
-        let after = AfterAnswer::new();
+    fn answering() -> (DeferredWork, ToolContext) {
+        let after = DeferredWork::new();
         (after.clone(), ToolContext::new().with_extension(after))
     }
 
@@ -179,7 +180,7 @@ mod tests {
         let (permits, (after, context)) = (CallPermits::new(1), answering());
         acquire(&permits).await.release_after(&context, async {});
         assert_eq!(permits.semaphore.available_permits(), 0);
-        after.deliver().await;
+        after.run().await;
         assert_eq!(permits.semaphore.available_permits(), 1);
         acquire(&permits).await.release_after(&context, async {});
         acquire(&permits).await;

@@ -20,7 +20,9 @@ pub(crate) struct CommandCall {
     arguments: Arguments,
     /// The arguments of the program, its name first.
     argv: Vec<String>,
+    /// The standard input of the program.
     stdin: Vec<u8>,
+    /// The output of the program. `None` until the instance is created.
     output: Option<CommandOutput>,
 }
 
@@ -66,7 +68,7 @@ impl GuestWork for CommandCall {
     }
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
-        let status = match instance.call(call.linked, self.index, &[], &call.clock).await {
+        let status = match instance.call(call.component, self.index, &[], &call.clock).await {
             Ok(Some(Val::Result(Err(_)))) => 1,
             Ok(_) => 0,
             // wasmtime reports `exit` as an error, but for a program it is a regular end.

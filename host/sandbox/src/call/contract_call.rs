@@ -34,7 +34,7 @@ impl GuestWork for ContractCall<'_> {
         let mut guest = ForeignGuest { instance, call };
         let result = match &self.request {
             ContractRequest::List => match guest.list(self.contract).await? {
-                // The default is never used: texts and lists always serialise.
+                // The default is never used: a list of tools consists of texts and JSON, which always serialise.
                 Ok(tools) => ToolResult::value(serde_json::to_value(tools).unwrap_or_default()),
                 Err(reason) => ToolResult::error(reason),
             },
@@ -54,19 +54,19 @@ struct ForeignGuest<'a, 'b> {
 impl ForeignGuest<'_, '_> {
     /// Lists the tools. The inner error is the reason that the component returned instead of a list.
     async fn list(&mut self, contract: ForeignContract) -> Result<Result<Vec<ListedTool>, String>, Error> {
-        let RunningCall { linked, clock, .. } = self.call;
+        let RunningCall { component, clock, .. } = self.call;
         match contract {
             ForeignContract::Act { list: index, .. } => {
-                let returned = self.instance.call_contract(linked, act::ListTools { index }, clock);
+                let returned = self.instance.call_contract(component, act::ListTools { index }, clock);
                 Ok(act::listed_tools(returned.await?))
             }
             ForeignContract::Near {
                 schema, description, ..
             } => {
                 let schema = near::TextFunction { index: schema };
-                let input_schema = self.instance.call_contract(linked, schema, clock).await?;
+                let input_schema = self.instance.call_contract(component, schema, clock).await?;
                 let description = near::TextFunction { index: description };
-                let description = self.instance.call_contract(linked, description, clock).await?;
+                let description = self.instance.call_contract(component, description, clock).await?;
                 Ok(Ok(vec![ListedTool {
                     name: snake_case(self.call.plugin.name()),
                     description,
@@ -84,11 +84,11 @@ impl ForeignGuest<'_, '_> {
         tool: &str,
         arguments: &Arguments,
     ) -> Result<ToolResult, Error> {
-        let RunningCall { linked, clock, .. } = self.call;
+        let RunningCall { component, clock, .. } = self.call;
         match contract {
             ForeignContract::Act { call: index, .. } => {
                 let call_tool = act::CallTool::new(index, tool, arguments);
-                act::tool_result(self.instance.call_contract(linked, call_tool, clock).await?)
+                act::tool_result(self.instance.call_contract(component, call_tool, clock).await?)
             }
             ForeignContract::Near {
                 execute,
@@ -96,7 +96,7 @@ impl ForeignGuest<'_, '_> {
                 ..
             } => {
                 let execute = near::ExecuteFields::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
+                near::tool_result(self.instance.call_contract(component, execute, clock).await?)
             }
             ForeignContract::Near {
                 execute,
@@ -104,7 +104,7 @@ impl ForeignGuest<'_, '_> {
                 ..
             } => {
                 let execute = near::ExecuteOutcome::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
+                near::tool_result(self.instance.call_contract(component, execute, clock).await?)
             }
         }
     }

@@ -49,10 +49,11 @@ pub(super) fn call_arguments(definition: &ToolDefinition, arguments: Arguments) 
     ])
 }
 
-/// Converts a `tool-error` in a result. The case `failed` remains a result, like the failure of any tool.
+/// Converts a result that contains a `tool-error` of the guest. The case `failed` remains a result, like the failure of any
+/// tool.
 ///
 /// # Errors
-/// Every other case, as the error kind that corresponds to it.
+/// An error of the corresponding kind for each other case.
 pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);

@@ -12,7 +12,7 @@ use toolwit_core::text::snake_case;
 /// The identity of an entity within its session: its type and its id.
 pub(crate) type EntityKey = (ResourceIndex, String);
 
-/// A live resource.
+/// A live resource, as the session stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveEntity {
     pub(crate) handle: ResourceAny,
@@ -68,8 +68,8 @@ impl EntityTable {
         }
     }
 
-    /// Returns the reason why an entity was removed. Returns `None` if it is live or never existed, or if the session had
-    /// removed too many entities to store the reason.
+    /// Returns the reason why an entity was removed. Returns `None` if the entity is live or never existed, or if it was
+    /// removed after the session had stored [`REMOVAL_REASONS_MAX`] reasons.
     pub(crate) fn removal_reason(&self, key: &EntityKey) -> Option<&str> {
         self.removal_reasons.get(key).map(|reason| &**reason)
     }
@@ -137,7 +137,7 @@ impl ResolveHandle for EntityHandles<'_> {
         };
         if has_conflict {
             return Err(DecodeError::new(format!(
-                "the entity `{id}` is named by another argument too, and one of them takes it away"
+                "the entity `{id}` is also in another argument, and one of them takes ownership of it"
             )));
         }
         match transfer {
@@ -149,7 +149,7 @@ impl ResolveHandle for EntityHandles<'_> {
 }
 
 impl Shape {
-    /// Returns a hint with the first tools that return entities of a type, or that there is no such tool.
+    /// Returns a hint for the model: the first tools that return entities of a type, or that no tool returns one.
     pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
         let returns_resource = |ty: &WitType| {
             let mut is_found = false;

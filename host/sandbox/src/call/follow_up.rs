@@ -43,6 +43,7 @@ pub(super) async fn run_follow_up(
     };
     match next.call(arguments, context).await.map_err(Error::from) {
         Ok(second) => Ok(join_results(result, second)),
+        // An interceptor denied the follow-up call before it ran, so the result of the first call remains a success.
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
             Ok(with_stop_reason(result, &error))
         }
@@ -95,8 +96,8 @@ fn with_stop_reason(mut result: ToolResult, error: &Error) -> ToolResult {
     result
 }
 
-/// Makes the result of the first call an error, because the follow-up call failed. The result keeps the output of the first
-/// call, and has the log and the denied accesses of both calls.
+/// Marks the result of the first call as failed, because the follow-up call failed. The result keeps the output of the first
+/// call, and contains the log and the denied accesses of both calls.
 fn into_failure(result: ToolResult, error: Error) -> ToolResult {
     let mut result = with_stop_reason(result, &error);
     result.status = ToolStatus::Error;

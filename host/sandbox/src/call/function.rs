@@ -16,6 +16,7 @@ pub(crate) struct FunctionCall<'a> {
     /// The index of the function in the shape.
     index: usize,
     arguments: Arguments,
+    /// The decoded arguments. Empty before the arguments are checked.
     params: Vec<Val>,
 }
 
@@ -39,7 +40,7 @@ impl GuestWork for FunctionCall<'_> {
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let value = instance
-            .call(call.linked, self.index, &self.params, &call.clock)
+            .call(call.component, self.index, &self.params, &call.clock)
             .await?;
         tool_result(self.function, value, &mut std::iter::empty(), call.clock.limits)
     }

@@ -1,9 +1,9 @@
 //! The common path of all calls into guests.
 //!
-//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code and a permit,
-//! runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from result, log,
-//! artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ only in
-//! their [`GuestWork`].
+//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code, the session
+//! and a permit, runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from
+//! result, log, artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ
+//! only in their [`GuestWork`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The deadline of the call, including the time of compiling and waiting. `None` applies only the limits.
+    /// The time at which the call ends, even if it still waits for the compiler or a permit. Without a deadline, only the
+    /// limits of the call apply.
     pub(crate) deadline: Option<Instant>,
     /// Whether the operator declares the tool as long-running.
     pub(crate) is_long_running: bool,
@@ -40,15 +41,15 @@ pub(crate) struct GuardedCall<'a> {
 /// A call that has its authority, its limits and its permit.
 pub(crate) struct RunningCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
-    pub(crate) linked: &'a LinkedComponent,
+    pub(crate) component: &'a LinkedComponent,
     pub(crate) authority: &'a Authority,
     pub(crate) clock: CallClock<'a>,
 }
 
-/// The work of a call that differs between kinds of calls. The methods are called in this order, each at most once. After
-/// `run`, only one of the last two is called.
+/// The part of a call that differs between the kinds of calls. [`GuardedCall`] calls the methods in this order, each at most
+/// once. After `run`, it calls only one of the last two.
 pub(crate) trait GuestWork: Send {
-    /// Checks the arguments before the authority is resolved, so that a call that cannot start uses up no grant.
+    /// Checks the arguments before the authority is resolved, so that a call with invalid arguments does not use up a grant.
     fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
         Ok(())
     }
@@ -58,7 +59,8 @@ pub(crate) trait GuestWork: Send {
         Ok(())
     }
 
-    /// Waits for the resources that the work needs in addition to a permit. Returns the waiting time.
+    /// Waits for what the work needs in addition to a permit, such as the lock of a session. Called before the call waits for
+    /// its permit. Returns the waiting time.
     fn enter(
         &mut self,
         _call: &GuardedCall<'_>,
@@ -80,7 +82,7 @@ pub(crate) trait GuestWork: Send {
         call: &RunningCall<'_>,
     ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 
-    /// Receives the instance after a call that left it intact. Returns an instance that the work does not keep.
+    /// Receives the instance after a call that left it intact. Keeps it for later calls, or returns it to be dropped.
     fn return_instance(&mut self, instance: Instance) -> Option<Instance> {
         Some(instance)
     }
@@ -93,8 +95,9 @@ impl<'a> GuardedCall<'a> {
     /// Runs the call.
     ///
     /// # Errors
-    /// Those of the work, of authority, limits, compiling and waiting, and of guest code. A call whose grants were removed or
-    /// changed while it waited fails too. Secrets are redacted from the errors.
+    /// The errors of the work, of resolving the authority and the limits, of compiling and waiting, and of guest code. A call
+    /// whose grants were removed or changed while it waited fails with [`ErrorKind::Denied`]. Secrets are redacted from the
+    /// errors.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         if let Err(error) = work.check(&self) {
             return Err(self.redacted(error).await);
@@ -108,13 +111,13 @@ impl<'a> GuardedCall<'a> {
         work.check_authority(authority)?;
         let authorized_at = Instant::now();
         let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
-        let linked = match self.deadline {
-            None => self.plugin.linked(self.context).await?,
-            Some(until) => Box::pin(self.plugin.linked_within(self.context, time_until(until))).await?,
+        let component = match self.deadline {
+            None => self.plugin.linked_component(self.context).await?,
+            Some(deadline) => Box::pin(self.plugin.linked_component_within(self.context, time_until(deadline))).await?,
         };
         self.limit_to_deadline(&mut limits);
         let mut waiting_time = work.enter(&self, authority, &limits).await?;
-        let permit = self.plugin.permit(self.context, &limits).await?;
+        let permit = self.plugin.acquire_permit(self.context, &limits).await?;
         waiting_time += permit.waiting_time;
         if !waiting_time.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
             // Boxed, because it rarely runs and would enlarge the future of every call.
@@ -124,7 +127,7 @@ impl<'a> GuardedCall<'a> {
         let _ticking = self.plugin.runtime().engines.ticker.run();
         let call = RunningCall {
             plugin: self.plugin,
-            linked: &linked,
+            component: &component,
             authority,
             clock: CallClock::start(&limits, self.context),
         };
@@ -140,7 +143,7 @@ impl<'a> GuardedCall<'a> {
             }
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
-                    let work = replace_instance(instance, self.plugin.clone(), linked, limits);
+                    let work = replace_instance(instance, self.plugin.clone(), component, limits);
                     permit.release_after(self.context, work);
                 }
             }
@@ -161,18 +164,23 @@ impl<'a> GuardedCall<'a> {
 
     /// Lowers the time limit of the call to the time that remains until its deadline.
     fn limit_to_deadline(&self, limits: &mut CallLimits) {
-        if let Some(until) = self.deadline {
-            limits.wall_max = limits.wall_max.min(time_until(until));
+        if let Some(deadline) = self.deadline {
+            limits.wall_max = limits.wall_max.min(time_until(deadline));
         }
     }
 }
 
 /// Drops the instance of a call, and creates a spare instance for the next one.
-async fn replace_instance(instance: Instance, plugin: Arc<Plugin>, linked: Arc<LinkedComponent>, limits: CallLimits) {
+async fn replace_instance(
+    instance: Instance,
+    plugin: Arc<Plugin>,
+    component: Arc<LinkedComponent>,
+    limits: CallLimits,
+) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
     if is_start_repeatable {
-        plugin.prepare_instance(&linked, limits).await;
+        plugin.prepare_instance(&component, limits).await;
     }
 }
 
@@ -185,17 +193,17 @@ impl RunningCall<'_> {
     pub(crate) async fn fresh_instance(&self, stdio: Stdio) -> Result<Instance, Error> {
         let (runtime, clock) = (self.plugin.runtime(), &self.clock);
         if matches!(stdio, Stdio::Log)
-            && let Some(spare) = runtime.spares.take(self.linked, clock.limits)
+            && let Some(spare) = runtime.spares.take(self.component, clock.limits)
         {
             return Ok(Instance::of_spare(
                 spare,
-                self.linked,
+                self.component,
                 clock,
                 self.authority,
                 &runtime.network,
             ));
         }
-        Instance::new(self.linked, clock, stdio, self.authority, &runtime.network).await
+        Instance::new(self.component, clock, stdio, self.authority, &runtime.network).await
     }
 
     /// Adds log, artifacts and usage to the result, the log to an error, and ends the call of the instance.

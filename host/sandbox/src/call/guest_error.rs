@@ -15,8 +15,8 @@ use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum length of a guest's last output in a trap's message, in characters: enough for the message of a panic.
-const LAST_LINE_CHARS_MAX: usize = 400;
+/// The maximum length of the end of a guest's output in a trap's message, in characters: enough for the message of a panic.
+const OUTPUT_END_CHARS_MAX: usize = 400;
 
 /// The maximum number of function names in a trap's message.
 const FRAMES_MAX: usize = 4;
@@ -102,7 +102,8 @@ fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
         .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
 }
 
-/// Returns the error of a denied growth. A trap after a denied growth is attributed to that growth.
+/// Returns the error of the last denied growth, or `None` if no growth was denied. A trap after a denied growth is attributed
+/// to that growth.
 fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.last_denied_growth()? {
         DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
@@ -154,14 +155,15 @@ fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error 
     )
 }
 
-/// Returns the error of a guest that called `exit`, which is a trap for a tool that is not a program.
+/// Returns the error of a guest that called `exit`, or `None` for any other failure. A command-line program may exit: its call
+/// ignores this error.
 fn exit_error(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
     let I32Exit(status) = error.downcast_ref()?;
     let message = format!("the guest exited with status {status}");
     Some(Error::new(ErrorKind::Trap, phase, message))
 }
 
-/// Returns the error of a limit that the host or wasmtime enforces outside of guest code.
+/// Returns the error of a limit that the host or wasmtime enforces outside of guest code, or `None` for any other failure.
 fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
@@ -263,8 +265,8 @@ fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, p
     if !frames.is_empty() {
         message.push_str(&format!(" (in {})", frames.join(", called by ")));
     }
-    if let Some(line) = state.last_log_line(LAST_LINE_CHARS_MAX) {
-        message.push_str(&format!("; its output ends with: {line}"));
+    if let Some(output_end) = state.end_of_log(OUTPUT_END_CHARS_MAX) {
+        message.push_str(&format!("; its output ends with: {output_end}"));
     }
     Error::new(ErrorKind::Trap, phase, message)
 }

@@ -37,12 +37,12 @@ pub(crate) struct Instance {
     stop: StopFlag,
     /// Whether a spare instance of the component is the same as one that is created in a call.
     is_start_repeatable: bool,
-    /// The fuel at the start of the call.
+    /// The fuel of the store at the start of the current call.
     initial_fuel: u64,
     /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
     /// meter.
     fuel_meter: Option<FuelMeter>,
-    /// The status with which the guest exited.
+    /// The status with which the guest exited; `None` if it has not called `exit`.
     exit_status: Option<i32>,
 }
 
@@ -58,15 +58,15 @@ impl StartedInstance {
     /// # Errors
     /// Those of the start code, such as a call into the host.
     pub(super) async fn without_call(
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         limits: &CallLimits,
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
         let context = ToolContext::new();
         let clock = CallClock::start(limits, &context);
-        let state = HostState::new(host_setup(linked, limits, None, network), Stdio::Log);
+        let state = HostState::new(host_setup(component, limits, None, network), Stdio::Log);
         let stop = state.meter.stop.clone();
-        start(linked, state, &stop, &clock).await
+        start(component, state, &stop, &clock).await
     }
 
     /// Returns whether every instance of the component starts like this one, in a short time: the start code called nothing of
@@ -80,16 +80,16 @@ impl StartedInstance {
 impl Instance {
     /// Creates an instance. Start functions of the guest run under the limits of the call.
     pub(crate) async fn new(
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         clock: &CallClock<'_>,
         stdio: Stdio,
         authority: &Authority,
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
         let has_log_only = matches!(stdio, Stdio::Log);
-        let state = call_state(linked, clock, stdio, authority, network);
+        let state = call_state(component, clock, stdio, authority, network);
         let stop = state.meter.stop.clone();
-        let started = start(linked, state, &stop, clock).await?;
+        let started = start(component, state, &stop, clock).await?;
         Ok(Self {
             is_start_repeatable: has_log_only && started.is_repeatable(clock.limits),
             store: started.store,
@@ -105,13 +105,13 @@ impl Instance {
     /// of its start code counts as in [`Instance::new`].
     pub(super) fn of_spare(
         spare: StartedInstance,
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         clock: &CallClock<'_>,
         authority: &Authority,
         network: &Arc<Network>,
     ) -> Self {
         let StartedInstance { mut store, exports } = spare;
-        let state = call_state(linked, clock, Stdio::Log, authority, network);
+        let state = call_state(component, clock, Stdio::Log, authority, network);
         let stop = state.meter.stop.clone();
         store.data_mut().replace_with(state);
         store.set_epoch_deadline(1);
@@ -148,25 +148,25 @@ impl Instance {
         self.store.set_epoch_deadline(1);
         self.store
             .set_fuel(limits.fuel_max)
-            .map_err(|error| no_fuel(&error, Phase::Execute))
+            .map_err(|error| fuel_not_set(&error, Phase::Execute))
     }
 
-    /// Calls an export. Returns `None` for a function without a result.
+    /// Calls the function with an index in the shape. Returns `None` for a function without a result.
     pub(crate) async fn call(
         &mut self,
-        linked: &LinkedComponent,
-        function: usize,
+        component: &LinkedComponent,
+        function_index: usize,
         params: &[Val],
         clock: &CallClock<'_>,
     ) -> Result<Option<Val>, Error> {
-        let func: Func = linked.function(function, &self.exports, &mut self.store)?;
+        let func: Func = component.function(function_index, &self.exports, &mut self.store)?;
         let mut results = [Val::Bool(false)];
-        let results = if linked.has_result(function) {
+        let results = if component.has_result(function_index) {
             &mut results[..]
         } else {
             &mut []
         };
-        let outcome = match linked.function_with_streams(function) {
+        let outcome = match component.function_with_streams(function_index) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
                 run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
@@ -192,11 +192,11 @@ impl Instance {
     /// Calls a function of a contract.
     pub(crate) async fn call_contract<F: ContractFunction>(
         &mut self,
-        linked: &LinkedComponent,
+        component: &LinkedComponent,
         function: F,
         clock: &CallClock<'_>,
     ) -> Result<F::Returned, Error> {
-        let func = linked.function(function.index(), &self.exports, &mut self.store)?;
+        let func = component.function(function.index(), &self.exports, &mut self.store)?;
         let limits = clock.limits;
         // Content that is not text becomes artifacts, so a stream may have the bytes of both limits.
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
@@ -268,7 +268,7 @@ impl Instance {
         }
     }
 
-    /// Takes the output that the guest has written since the last call of this function, without secrets.
+    /// Takes the output that the guest has written since the output was last taken, with secrets redacted.
     pub(crate) fn take_log(&self, redactor: &Redactor) -> Option<Arc<str>> {
         self.store.data().log.take_text(redactor)
     }
@@ -279,16 +279,16 @@ impl Instance {
 /// # Errors
 /// Those of the start code. The fuel that it used is added to the meter of the surrounding call.
 async fn start(
-    linked: &LinkedComponent,
+    component: &LinkedComponent,
     state: HostState,
     stop: &StopFlag,
     clock: &CallClock<'_>,
 ) -> Result<StartedInstance, Error> {
     let limits = clock.limits;
-    let store = state.into_store(linked.engine(), limits);
-    let mut store = store.map_err(|error| no_fuel(&error, Phase::Instantiate))?;
+    let store = state.into_store(component.engine(), limits);
+    let mut store = store.map_err(|error| fuel_not_set(&error, Phase::Instantiate))?;
     let outcome = {
-        let instantiation = pin!(linked.instantiate(&mut store));
+        let instantiation = pin!(component.instantiate(&mut store));
         run_guest(stop, &clock.deadline(), clock.cancel(), instantiation).await
     };
     let error = match outcome {
@@ -307,35 +307,35 @@ async fn start(
 
 /// Creates the state of an instance at the start of its call.
 fn call_state(
-    linked: &LinkedComponent,
+    component: &LinkedComponent,
     clock: &CallClock<'_>,
     stdio: Stdio,
     authority: &Authority,
     network: &Arc<Network>,
 ) -> HostState {
-    let setup = host_setup(linked, clock.limits, Some(authority), network);
+    let setup = host_setup(component, clock.limits, Some(authority), network);
     let mut state = HostState::new(setup, stdio);
     state.begin_call(authority, clock);
     state
 }
 
 fn host_setup<'a>(
-    linked: &'a LinkedComponent,
+    component: &'a LinkedComponent,
     limits: &'a CallLimits,
     authority: Option<&'a Authority>,
     network: &'a Arc<Network>,
 ) -> HostSetup<'a> {
     HostSetup {
-        engine: linked.engine(),
-        uses_conversation: linked.uses_conversation(),
+        engine: component.engine(),
+        uses_conversation: component.uses_conversation(),
         limits,
         authority,
         network,
     }
 }
 
-fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {
-    Error::new(ErrorKind::Internal, phase, "the store has no fuel").with_source(format!("{error:#}"))
+fn fuel_not_set(error: &wasmtime::Error, phase: Phase) -> Error {
+    Error::new(ErrorKind::Internal, phase, "the fuel of the store could not be set").with_source(format!("{error:#}"))
 }
 
 /// Adds the used fuel to the meter, even if the call did not end normally.

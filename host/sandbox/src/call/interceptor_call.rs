@@ -26,10 +26,12 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 /// The maximum length of the reason for a decision, in characters. A model reads the reason.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// The function of an interceptor that is called.
+/// A function of `toolwit:plugin/interceptor`.
 #[derive(Clone, Copy)]
 pub(crate) enum InterceptorFunction {
+    /// Decides about a call before it runs.
     Before,
+    /// Reviews the outcome of a call.
     After,
 }
 
@@ -77,7 +79,8 @@ pub(crate) async fn call_interceptor(
     Ok(work.decision)
 }
 
-/// Returns the context of an interceptor: without the rights and remaining limits of the calls around it.
+/// Returns the context for the call of an interceptor: without tools, background tasks, and the rights and remaining limits of
+/// the surrounding calls.
 fn interceptor_context(context: &ToolContext) -> ToolContext {
     let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
     context
@@ -89,12 +92,15 @@ fn interceptor_context(context: &ToolContext) -> ToolContext {
         .with_extension(limits)
 }
 
+/// The guest's part of a call of an interceptor.
 struct InterceptorWork<'a> {
     function: &'a Function,
     /// The index of the function in the shape.
     index: usize,
     arguments: Arguments,
+    /// The decoded arguments. Empty before the arguments are checked.
     params: Vec<Val>,
+    /// The decision that the guest returned. `null` until it returns.
     decision: Value,
 }
 
@@ -112,7 +118,7 @@ impl GuestWork for InterceptorWork<'_> {
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let value = instance
-            .call(call.linked, self.index, &self.params, &call.clock)
+            .call(call.component, self.index, &self.params, &call.clock)
             .await?;
         let typed_value = self.function.result.as_ref().zip(value);
         let decision = typed_value.and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok());
@@ -123,7 +129,7 @@ impl GuestWork for InterceptorWork<'_> {
                 "the decision of the interceptor could not be read",
             )
         })?;
-        require_within(&self.decision, call.clock.limits)?;
+        require_decision_within(&self.decision, call.clock.limits)?;
         // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
         call.authority.redactor.value(&mut self.decision);
         Ok(ToolResult::default())
@@ -135,7 +141,7 @@ impl GuestWork for InterceptorWork<'_> {
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
-fn require_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
+fn require_decision_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
     let bytes = text_bytes(decision);
     let bytes_max = limits.result_bytes_max.saturating_mul(2);
     if bytes <= bytes_max {
@@ -151,7 +157,7 @@ fn require_within(decision: &Value, limits: &CallLimits) -> Result<(), Error> {
         .with_limit(ExceededLimit::new("result_bytes_max", bytes_max, bytes)))
 }
 
-/// Returns the length of all strings in a value, in bytes, without the names of fields.
+/// Returns the total length of the strings in a value, in bytes. Names of fields do not count.
 fn text_bytes(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -182,10 +188,10 @@ pub(crate) fn outcome_argument(outcome: &CallOutcome) -> Value {
     })
 }
 
-/// Reads the decision of `before`.
+/// Converts the JSON of a decision that `before` returned.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for edited arguments that are not a JSON object, and for an unknown decision.
+/// [`ErrorKind::Tool`] for edited arguments that are not a valid JSON object, and for an unknown decision.
 pub(crate) fn read_decision(decision: &Value) -> Result<CallDecision, Error> {
     if decision.as_str() == Some("continue") {
         return Ok(CallDecision::Continue);
@@ -203,7 +209,7 @@ pub(crate) fn read_decision(decision: &Value) -> Result<CallDecision, Error> {
     }
 }
 
-/// Reads the decision of `after`.
+/// Converts the JSON of a review that `after` returned.
 ///
 /// # Errors
 /// [`ErrorKind::Tool`] for a value that is not JSON, and for an unknown decision.
@@ -265,8 +271,8 @@ mod tests {
             result_bytes_max: 10,
             ..CallLimits::default()
         };
-        assert!(require_within(&json!({"edit": "x".repeat(20)}), &limits).is_ok());
-        let error = require_within(&json!({"edit": "x".repeat(21)}), &limits).unwrap_err();
+        assert!(require_decision_within(&json!({"edit": "x".repeat(20)}), &limits).is_ok());
+        let error = require_decision_within(&json!({"edit": "x".repeat(21)}), &limits).unwrap_err();
         assert_eq!(error.kind, ErrorKind::ResultBytes);
         assert!(error.message.contains("has 21 bytes and may have 20 bytes"), "{error}");
         let limit = error.limit.as_ref().unwrap();

@@ -1,11 +1,11 @@
 //! Calls of guests: the guarded call path, with instances, sessions, limits and results.
 
 mod async_values;
+mod call_access;
 pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod contract_call;
 pub(crate) mod dynamic_call;
-mod effect_proof;
 pub(crate) mod entity_table;
 mod follow_up;
 pub(crate) mod function;

@@ -11,7 +11,7 @@ use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, 
 use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, GrantRules, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
-use crate::inspect::dynamic_tools::DynamicTools;
+use crate::inspect::dynamic_tools_state::DynamicToolsState;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::Source;
@@ -25,8 +25,9 @@ use toolwit_core::{Error, ToolContext};
 
 /// A component with a name, whose functions are tools.
 ///
-/// Creating a plugin inspects the component. The first call compiles it; concurrent calls wait for the same compilation. All
-/// waiting calls receive the error of a failed attempt, and the next call tries again.
+/// A plugin is created from an inspection of the component, which may come from a cache. The first call compiles the component
+/// or loads its code from the code cache; concurrent calls wait for the same attempt. All waiting calls receive the error of a
+/// failed attempt, and the next call tries again.
 pub struct Plugin {
     name: Arc<str>,
     inspection: LazyInspection,
@@ -40,7 +41,8 @@ pub struct Plugin {
     /// The limits of a call that requests no limits itself and is not long-running.
     default_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
-    linked: Arc<LinkOnce>,
+    /// The compiled component, or the attempt to compile it.
+    link_once: Arc<LinkOnce>,
     permits: CallPermits,
 }
 
@@ -61,12 +63,13 @@ impl Plugin {
             requirements: annotations.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: runtime.clone(),
-            linked: Arc::default(),
+            link_once: Arc::default(),
             permits: CallPermits::new(runtime.engines.limits.calls_per_plugin_max),
         })
     }
 
-    /// Returns the same plugin with another inspection of its component. Both share compiled code and permits.
+    /// Returns a plugin with the same name and component, but with another inspection. Both plugins share the compiled code and
+    /// the permits for calls.
     pub(crate) fn with_inspection(&self, inspection: Inspection) -> Arc<Self> {
         Arc::new(Self {
             name: self.name.clone(),
@@ -77,16 +80,16 @@ impl Plugin {
             requirements: self.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
-            linked: self.linked.clone(),
+            link_once: self.link_once.clone(),
             permits: self.permits.clone(),
         })
     }
 
-    /// Returns whether the component has dynamic tools, and whether they have been discovered. Does not parse a cached
-    /// inspection.
+    /// Returns whether the component has dynamic tools, and whether they have been discovered. A cached inspection is not
+    /// parsed for this.
     #[must_use]
-    pub fn dynamic_tools(&self) -> DynamicTools {
-        self.inspection.dynamic_tools()
+    pub fn dynamic_tools_state(&self) -> DynamicToolsState {
+        self.inspection.dynamic_tools_state()
     }
 
     /// Returns the name of the plugin.
@@ -101,9 +104,9 @@ impl Plugin {
         self.inspection.get(&self.name)
     }
 
-    /// Returns whether the inspection has been parsed. A cached inspection is parsed when it is first used.
+    /// Returns whether the inspection of the component has been parsed. A cached inspection is parsed when it is first used.
     #[must_use]
-    pub fn is_parsed(&self) -> bool {
+    pub fn is_inspection_parsed(&self) -> bool {
         self.inspection.is_parsed()
     }
 
@@ -119,23 +122,26 @@ impl Plugin {
         self.inspection.tool_count()
     }
 
-    /// Compiles the component, so that the first call need not wait. Returns the time that it took.
+    /// Compiles the component, or loads its code from the code cache, and waits until it is ready, so that the first call need
+    /// not wait. Returns the waiting time. [`Plugin::compile_in_background`] does not wait.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported),
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), the errors of [`Plugin::read_component`], or
-    /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. Compiling
-    /// then continues in the background.
-    pub async fn prepare(&self) -> Result<Duration, Error> {
+    /// - [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported) if the compiler refuses the component or exceeds its
+    ///   limits, and [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport) if an import cannot be linked.
+    /// - The errors of [`Plugin::read_component`].
+    /// - [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. Compiling
+    ///   then continues in the background.
+    /// - [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) if the engine or the compiler process fails.
+    pub async fn compile(&self) -> Result<Duration, Error> {
         let started = Instant::now();
-        self.linked(&ToolContext::new()).await?;
+        self.linked_component(&ToolContext::new()).await?;
         Ok(started.elapsed())
     }
 
     /// Starts to compile the component in the background, unless it is compiled or being compiled. [`Plugin::compile_status`]
     /// reports the progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
-    pub fn compile(&self) {
-        self.linked.start(|| self.link());
+    pub fn compile_in_background(&self) {
+        self.link_once.start(|| self.link_attempt());
     }
 
     /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes
@@ -154,27 +160,29 @@ impl Plugin {
     /// Reads the bytes of the component. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read, or has changed since it was inspected.
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read or has changed since it was inspected, and
+    /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if it is now larger than `component_bytes_max`.
     pub fn read_component(&self) -> Result<Arc<[u8]>, Error> {
         let bytes_max = self.runtime.engines.limits.component_bytes_max;
         self.source.read(self.digest(), bytes_max)
     }
 
-    /// Returns whether this process has the compiled component, so that a call need not wait for it.
+    /// Returns whether a call, or [`Plugin::compile`], has obtained the compiled component, so that later calls need not wait
+    /// for it. A compilation in the background does not count until one of them has taken its result.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
-        self.linked.get().is_some()
+        self.link_once.get().is_some()
     }
 
     /// Returns the compilation status of the component in this process.
     #[must_use]
     pub fn compile_status(&self) -> CompileStatus {
-        self.linked.status()
+        self.link_once.status()
     }
 
     /// Returns the capabilities that the imports of the component declare.
     #[must_use]
-    pub fn declared(&self) -> &DeclaredCapabilities {
+    pub fn declared_capabilities(&self) -> &DeclaredCapabilities {
         self.inspection.declared(&self.name)
     }
 
@@ -195,7 +203,7 @@ impl Plugin {
         Ok(authority)
     }
 
-    /// Refuses a call that has waited if one of its grants was removed or changed meanwhile.
+    /// Refuses a call that waited, if one of its grants was removed or changed since its authority was computed.
     pub(super) async fn require_current(&self, authority: &Authority) -> Result<(), Error> {
         self.runtime.authorities.require_current(authority).await
     }
@@ -203,7 +211,7 @@ impl Plugin {
     /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
     ///
     /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and
-    /// secrets. It does not use up grants. Values from the context of a conversation are assumed to exist.
+    /// secrets. It does not use up grants. Secrets that a conversation provides are assumed to exist.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
@@ -213,7 +221,7 @@ impl Plugin {
         Ok(Explanation::new(&self.rights().await?, request))
     }
 
-    /// Returns the rights that the next call in a new conversation has. Uses up no grant.
+    /// Returns the rights that the next call in a new conversation has. Does not use up grants.
     ///
     /// # Errors
     /// Those of [`Plugin::explain`].
@@ -222,8 +230,9 @@ impl Plugin {
         self.runtime.authorities.preview(authority).await
     }
 
-    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of
-    /// the host, and their secrets exist. Secrets that a conversation provides are not checked.
+    /// Checks that this host can enforce `rules`, before they are granted to the plugin: each directory can be granted in
+    /// addition to those of the current grants, and each secret exists. Secrets that a conversation provides are not checked.
+    /// The outcome is the same for every plugin of the host.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted or a
@@ -233,7 +242,8 @@ impl Plugin {
         self.runtime.authorities.check(rules.clone()).await
     }
 
-    /// Returns the rights that the next call in a conversation has, without its secrets. Uses up no grant.
+    /// Returns the rights that the next call in a conversation has, without looking up its secrets and variables. Does not use
+    /// up grants.
     pub(super) async fn current_rights(
         &self,
         conversation: ConversationNumber,
@@ -243,7 +253,7 @@ impl Plugin {
         self.runtime.authorities.current_rights(request).await
     }
 
-    /// Returns the redactor of the secrets that the next call in a conversation has.
+    /// Returns the redactor of the secrets that are granted to the next call in a conversation. Does not use up grants.
     pub(super) async fn redactor(
         &self,
         conversation: ConversationNumber,
@@ -259,12 +269,12 @@ impl Plugin {
         conversation: ConversationNumber,
         caller: Option<&'a EffectiveRights>,
     ) -> AuthorityRequest<'a> {
-        let no_rights = || OpenedRights::none(self.declared(), NoGrantReason::NotNamed);
+        let no_rights = || OpenedRights::none(self.declared_capabilities(), NoGrantReason::NotNamed);
         AuthorityRequest {
             plugin: &self.name,
             no_rights: self.no_rights.get_or_init(no_rights),
             digest: self.digest(),
-            declared: self.declared(),
+            declared: self.declared_capabilities(),
             conversation,
             caller,
         }
@@ -275,7 +285,7 @@ impl Plugin {
     /// # Errors
     /// Those of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
-        let requested = FuelMeter::request(context);
+        let requested = FuelMeter::requested_limits(context);
         if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
@@ -293,17 +303,18 @@ impl Plugin {
         })
     }
 
-    /// Returns the compiled component. The first call compiles it and waits at most `load_wall_max`.
-    pub(super) async fn linked(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
-        if let Some(linked) = self.linked.get() {
-            return Ok(linked);
+    /// Returns the compiled component. If it is not compiled yet, starts to compile it, and waits at most `load_wall_max`.
+    pub(super) async fn linked_component(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
+        if let Some(component) = self.link_once.get() {
+            return Ok(component);
         }
         // Boxed, because it rarely runs and would enlarge the future of every call.
-        Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
+        Box::pin(self.linked_component_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 
-    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues after that.
-    pub(super) async fn linked_within(
+    /// Returns the compiled component as [`Plugin::linked_component`] does, but waits at most `wall_max`, for a call that has a
+    /// deadline. Compiling continues after that.
+    pub(super) async fn linked_component_within(
         &self,
         context: &ToolContext,
         wall_max: Duration,
@@ -312,27 +323,31 @@ impl Plugin {
             wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
             cancel: context.cancel(),
         };
-        let linked = self.linked.get_or_link(|| self.link(), wait).await;
-        linked.map_err(|error| error.with_plugin(&*self.name))
+        let component = self.link_once.get_or_link(|| self.link_attempt(), wait).await;
+        component.map_err(|error| error.with_plugin(&*self.name))
     }
 
-    fn link(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
+    /// Returns the work of one attempt to compile the component, or to load its code, and to link it.
+    fn link_attempt(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
         let (engines, source) = (self.runtime.engines.clone(), self.source.clone());
-        let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
+        let (inspection, progress) = (self.inspection().clone(), self.link_once.progress().clone());
         load_or_compile(engines, source, inspection, progress)
     }
 
     /// Creates the spare instance of the component. A component whose instances occupy several slots of wasmtime's instance
     /// pool has none.
-    pub(super) async fn prepare_instance(&self, linked: &Arc<LinkedComponent>, limits: CallLimits) {
+    pub(super) async fn prepare_instance(&self, component: &Arc<LinkedComponent>, limits: CallLimits) {
         if self.inspection().footprint.slots() == 1 {
             let _ticking = self.runtime.engines.ticker.run();
-            self.runtime.spares.prepare(linked, limits, &self.runtime.network).await;
+            self.runtime
+                .spares
+                .prepare(component, limits, &self.runtime.network)
+                .await;
         }
     }
 
     /// Waits for a permit to run a call.
-    pub(super) async fn permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
+    pub(super) async fn acquire_permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         self.permits.acquire(context, limits).await
     }
 }

@@ -47,24 +47,25 @@ pub struct RuntimeOptions {
     pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugin_paths: Vec<PathBuf>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so
-    /// that calls can be replayed; by default the grants decide.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, so that calls can be replayed. It is
+    /// also the seed of their random bytes. If it is not set, the grants decide about clocks and random bytes.
     pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Root certificates (PEM) that granted HTTP requests trust in addition to those of the system.
+    /// Texts with root certificates in PEM format, which granted HTTP requests trust in addition to those of the system.
     #[cfg(feature = "network")]
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
-/// The runtime of plugins: engines, limits, grants and sessions. One runtime is enough for a process.
+/// The state that all plugins of a process share: engines, limits, grants, the network and the limits on session instances.
+/// One runtime is enough for a process.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
-    pub(crate) sessions: SessionLimits,
+    pub(crate) session_limits: SessionLimits,
     pub(super) spares: SpareInstances,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
@@ -73,12 +74,13 @@ pub struct Runtime {
 impl Runtime {
     /// Creates a runtime. An engine is created when the first component needs it.
     ///
-    /// If the code cache cannot be used, it is disabled and a warning is logged.
+    /// If the directory of the code cache cannot be used, the cache is disabled and a warning is logged.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants
-    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used. A granted
-    /// rule that cannot be enforced is not an error: it allows nothing.
+    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used;
+    /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) if a thread cannot be started. A granted rule that cannot be
+    /// enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
@@ -97,7 +99,7 @@ impl Runtime {
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
-        let sessions = SessionLimits::new(&options.engine_limits);
+        let session_limits = SessionLimits::new(&options.engine_limits);
         let spares = SpareInstances::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
@@ -108,7 +110,7 @@ impl Runtime {
             )?),
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
-            sessions,
+            session_limits,
             spares,
             authorities: Arc::new(authorities),
             network: Arc::new(network),

@@ -1,4 +1,4 @@
-//! The state of plugins in one conversation: their session instances, and the tools that they may use.
+//! The state of plugins in one conversation: their session instances, and the tools that the conversation may use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub struct Scope {
     sessions: Arc<Mutex<HashMap<String, Arc<Session>>>>,
 }
 
-/// The conversation of a tool, and the tools that the conversation may use.
+/// The number of a conversation, and the tools that the conversation may use.
 #[derive(Clone, Default)]
 pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
@@ -46,9 +46,11 @@ impl Scope {
         Self::default()
     }
 
-    /// Restricts the conversation to tools whose id `may_use` accepts, such as
-    /// `crm/shop:crm/customers#[method]customer.delete`. The restriction applies to the methods of entities and the
-    /// tools of follow-up calls. The caller filters the initial tools when it lists them.
+    /// Restricts the conversation to the tools whose id `may_use` accepts. An example of an id is
+    /// `crm/shop:crm/customers#[method]customer.delete`. If a scope is restricted twice, both functions must accept the id.
+    ///
+    /// The restriction applies to the methods of entities and to the tools of follow-up calls, but not to [`Plugin::tools`]:
+    /// the caller filters the tools with which the conversation starts.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.policy.may_use = Some(match self.policy.may_use.take() {

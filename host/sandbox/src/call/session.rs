@@ -2,7 +2,7 @@
 //!
 //! A plugin with resources has one instance per conversation, so that handles from different calls can be used together. Its
 //! calls run sequentially. While a call runs, the instance is moved out of the session. Only a call that leaves the instance
-//! intact puts it back, so that an instance that trapped, was stopped or was abandoned is never entered again.
+//! intact puts it back, so that an instance is never entered again if it trapped, was stopped or was abandoned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The instance of one plugin in one conversation.
+/// A plugin in one conversation: its session instance, if it exists, and the entities in this instance.
 pub(crate) struct Session {
     number: u64,
     policy: ConversationPolicy,
@@ -103,12 +103,12 @@ impl Session {
         let Ok(mut state) = self.state.try_lock() else {
             return false;
         };
-        state.drop_instance("the host evicted it in favor of other conversations");
+        state.drop_instance("the host evicted it to make room for other instances");
         self.is_alive.store(false, Ordering::Relaxed);
         true
     }
 
-    /// Records a use of the session. Returns its state unless an earlier call is using it.
+    /// Records a use of the session. Returns its state, or `None` if an earlier call is using it.
     pub(super) fn try_enter(&self) -> Option<MutexGuard<'_, SessionState>> {
         static CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
@@ -119,8 +119,8 @@ impl Session {
     /// Waits for earlier calls to end. Returns the state and the waiting time.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if the earlier calls do not end within `wall_max`, [`ErrorKind::Cancelled`], and
-    /// [`ErrorKind::Reentrant`] if an earlier call waits for this one.
+    /// [`ErrorKind::Busy`] if the earlier calls do not end within `wall_max`, [`ErrorKind::Cancelled`] if this call is
+    /// cancelled while it waits, and [`ErrorKind::Reentrant`] if an earlier call waits for this one.
     pub(super) async fn enter(
         &self,
         context: &ToolContext,
@@ -140,7 +140,7 @@ impl Session {
         context: &ToolContext,
         limits: &CallLimits,
     ) -> Result<MutexGuard<'_, SessionState>, Error> {
-        let waits = self.plugin.runtime().sessions.waits();
+        let waits = self.plugin.runtime().session_limits.waits();
         let _waiting = waits.begin(CallStack::held_sessions(context), self.number)?;
         tokio::select! {
             biased;
@@ -158,7 +158,7 @@ impl SessionState {
     /// Drops the instance if this call must not enter it, because rights or variables have changed. Returns whether it was
     /// dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
-        // Both functions must run, because each also stores the current values for the next call.
+        // Both functions must run, because each also stores the current rights or variables for the next call.
         let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
         let have_variables_changed = self.drop_if_variables_changed(authority);
         have_rights_changed || have_variables_changed
@@ -195,7 +195,7 @@ impl SessionState {
     }
 
     /// Removes the entities of an instance that is missing because the future of its call was dropped while it ran.
-    pub(super) fn drop_abandoned(&mut self) {
+    pub(super) fn remove_abandoned_entities(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
             self.drop_instance("an earlier call was abandoned while it ran");
         }

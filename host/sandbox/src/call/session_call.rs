@@ -76,13 +76,14 @@ pub(crate) struct GatheredEntities {
     pub(crate) trap: Option<Error>,
 }
 
-/// A call of a function of a session's instance. Creates the instance if it does not exist.
+/// A call of a function in the instance of a session. Creates the instance if it does not exist.
 pub(crate) struct SessionCall<'a> {
     session: &'a Arc<Session>,
     /// The index of the function in the shape.
-    function: usize,
+    function_index: usize,
     target: &'a EntityTarget,
     arguments: Arguments,
+    /// The decoded arguments, the handle of the target first. Empty until the arguments are decoded.
     params: Vec<Val>,
     /// The entity on which the function is called.
     target_key: Option<EntityKey>,
@@ -92,19 +93,20 @@ pub(crate) struct SessionCall<'a> {
     trap: Option<Error>,
     // Declared before `state`, so that it is dropped before the lock is released.
     alive: Option<AliveGuard<'a>>,
+    /// The lock of the session. `None` until the call has entered the session.
     state: Option<MutexGuard<'a, SessionState>>,
 }
 
 impl<'a> SessionCall<'a> {
     pub(crate) fn new(
         session: &'a Arc<Session>,
-        function: usize,
+        function_index: usize,
         target: &'a EntityTarget,
         arguments: Arguments,
     ) -> Self {
         Self {
             session,
-            function,
+            function_index,
             target,
             arguments,
             params: Vec::new(),
@@ -127,7 +129,7 @@ impl<'a> SessionCall<'a> {
             EntityTarget::Entity(key) => Ok(Some(key.clone())),
             EntityTarget::ByParameter(index) => {
                 let shape = self.shape();
-                let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
+                let name = id_parameter(&shape.functions[self.function_index], &shape.resources[index.0]);
                 match self.arguments.shift_remove(&name) {
                     Some(Value::String(id)) => Ok(Some((*index, id))),
                     Some(_) => Err(invalid_argument(format!(
@@ -139,9 +141,9 @@ impl<'a> SessionCall<'a> {
         }
     }
 
-    /// Decodes the arguments, and keeps the lock of the session state until the call has ended.
+    /// Decodes the arguments with the entities of a locked session, and keeps the lock until the call has ended.
     fn decode_with(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
-        state.drop_abandoned();
+        state.remove_abandoned_entities();
         self.decode(&state.entities)?;
         self.state = Some(state);
         Ok(())
@@ -154,7 +156,7 @@ impl<'a> SessionCall<'a> {
         if let Some(key) = &self.target_key {
             let entity = entities.get(key).ok_or_else(|| match self.target {
                 EntityTarget::ByParameter(index) if entities.removal_reason(key).is_none() => {
-                    let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
+                    let name = id_parameter(&shape.functions[self.function_index], &shape.resources[index.0]);
                     invalid_argument(format!("/{name}: {}", entities.missing_message(shape, key)))
                 }
                 _ => entity_gone(shape, key, entities),
@@ -162,7 +164,11 @@ impl<'a> SessionCall<'a> {
             self.params.push(Val::Resource(entity.handle));
         }
         let mut handles = EntityHandles::new(entities, shape);
-        let params = decode_arguments(&shape.functions[self.function].params, &self.arguments, &mut handles);
+        let params = decode_arguments(
+            &shape.functions[self.function_index].params,
+            &self.arguments,
+            &mut handles,
+        );
         self.params.extend(params.map_err(invalid_arguments)?);
         self.owned_entities = handles.owned_entities;
         if let Some(target) = self.target_key.as_ref().filter(|key| self.owned_entities.contains(key)) {
@@ -218,7 +224,7 @@ impl GuestWork for SessionCall<'_> {
             instance.start_call(&call.clock, call.authority)?;
             return Ok(instance);
         }
-        call.plugin.runtime().sessions.make_room_for(self.session);
+        call.plugin.runtime().session_limits.make_room_for(self.session);
         // Boxed, because it runs once per session and would enlarge the future of every call.
         let mut instance = Box::pin(call.fresh_instance(Stdio::Log)).await?;
         instance.set_session(self.session.number());
@@ -227,9 +233,9 @@ impl GuestWork for SessionCall<'_> {
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let value = instance
-            .call(call.linked, self.function, &self.params, &call.clock)
+            .call(call.component, self.function_index, &self.params, &call.clock)
             .await?;
-        let function = &self.shape().functions[self.function];
+        let function = &self.shape().functions[self.function_index];
         let Some(state) = self.state.as_deref_mut() else {
             return Err(Error::new(
                 ErrorKind::Internal,
@@ -298,7 +304,7 @@ impl<'a> AliveGuard<'a> {
         Self(Some(flag))
     }
 
-    /// Keeps the mark, because the session keeps its instance.
+    /// Keeps the mark after the call, because the session keeps its instance.
     fn keep(mut self) {
         self.0 = None;
     }

@@ -12,8 +12,9 @@ const SESSION_SLOTS_DIVISOR: u64 = 2;
 /// Limits the number of live session instances per conversation and per process, and the slots of the instance pool that they
 /// occupy. Evicts the least recently used instances first.
 pub(crate) struct SessionLimits {
-    /// The sessions of the process that have had an instance.
+    /// The sessions of the process that have created an instance, or are about to create one.
     sessions: Mutex<Vec<Weak<Session>>>,
+    /// The calls that wait for a session.
     waits: SessionWaits,
     per_conversation_max: usize,
     process_max: usize,
@@ -38,7 +39,7 @@ impl SessionLimits {
     }
 
     /// Registers a session that is about to create its instance, and evicts instances of other sessions if a limit would be
-    /// exceeded.
+    /// exceeded. The limit is exceeded nevertheless if the other sessions are all in a call.
     pub(crate) fn make_room_for(&self, session: &Arc<Session>) {
         let mut live = self.register(session);
         live.sort_by_key(|other| other.last_used());
@@ -63,7 +64,7 @@ impl SessionLimits {
         }
     }
 
-    /// Registers `session`, and forgets dropped sessions. Returns the other sessions that have an instance.
+    /// Registers `session`, and removes dropped sessions from the list. Returns the other sessions that have an instance.
     fn register(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|other| other.strong_count() > 0);

@@ -21,14 +21,14 @@ use crate::values::types::{Function, FunctionKind};
 use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A function of a plugin, or a method of one of its entities.
+/// The tool of a plugin's function, or of a method of one of its entities.
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
     policy: ConversationPolicy,
     /// The session whose instance the calls of a conversation share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     /// The index of the function in the shape.
-    function: usize,
+    function_index: usize,
     target: EntityTarget,
     definition: ToolDefinition,
     /// The validator of the arguments, used only for a dynamic tool.
@@ -41,14 +41,14 @@ impl PluginTool {
         plugin: Arc<Plugin>,
         policy: ConversationPolicy,
         session: Option<Arc<Session>>,
-        function: usize,
+        function_index: usize,
         definition: ToolDefinition,
     ) -> Arc<Self> {
         Arc::new(Self {
             plugin,
             policy,
             session,
-            function,
+            function_index,
             target: EntityTarget::None,
             definition,
             dynamic_validator: DynamicValidator::default(),
@@ -58,7 +58,7 @@ impl PluginTool {
     /// Creates the tool of a method, which is called on the entity that `target` selects.
     pub(crate) fn method(
         session: Arc<Session>,
-        function: usize,
+        function_index: usize,
         target: EntityTarget,
         definition: ToolDefinition,
     ) -> Arc<Self> {
@@ -66,7 +66,7 @@ impl PluginTool {
             plugin: session.plugin().clone(),
             policy: session.policy().clone(),
             session: Some(session),
-            function,
+            function_index,
             target,
             definition,
             dynamic_validator: DynamicValidator::default(),
@@ -78,10 +78,11 @@ impl PluginTool {
             .inspection()
             .shape
             .functions
-            .get(self.function)
+            .get(self.function_index)
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function does not exist"))
     }
 
+    /// Returns the contract of the other host for which the component was built, if it was built for another host.
     fn foreign_contract(&self) -> Option<ForeignContract> {
         self.plugin.inspection().shape.dynamic.as_ref()?.contract.foreign()
     }
@@ -118,15 +119,20 @@ impl PluginTool {
         let result = match &self.session {
             _ if function.kind == FunctionKind::Command => {
                 // Boxed, because commands are rare and would enlarge the future of every call.
-                let command = async { call.run(&mut CommandCall::new(self.function, arguments)).await };
+                let command = async { call.run(&mut CommandCall::new(self.function_index, arguments)).await };
                 Box::pin(command).await?
             }
             Some(session) => {
-                call.run(&mut SessionCall::new(session, self.function, &self.target, arguments))
-                    .await?
+                call.run(&mut SessionCall::new(
+                    session,
+                    self.function_index,
+                    &self.target,
+                    arguments,
+                ))
+                .await?
             }
             None => {
-                call.run(&mut FunctionCall::new(function, self.function, arguments))
+                call.run(&mut FunctionCall::new(function, self.function_index, arguments))
                     .await?
             }
         };
@@ -153,14 +159,14 @@ impl PluginTool {
     pub(super) fn sibling(&self, wanted: &str) -> Option<Self> {
         let inspection = self.plugin.inspection();
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
-        let (definition, function) = functions
+        let (definition, function_index) = functions
             .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
             .filter(|(definition, _)| self.policy.may_use(|| definition.id.clone()))?;
         Some(Self {
             plugin: self.plugin.clone(),
             policy: self.policy.clone(),
             session: self.session.clone(),
-            function: *function,
+            function_index: *function_index,
             target: EntityTarget::None,
             definition: definition.clone(),
             dynamic_validator: DynamicValidator::default(),
@@ -196,7 +202,7 @@ impl Tool for PluginTool {
     }
 
     fn calls_tools(&self) -> bool {
-        self.plugin.declared().has(Capability::Tools)
+        self.plugin.declared_capabilities().has(Capability::Tools)
     }
 
     fn serial_group(&self) -> Option<u64> {

@@ -7,7 +7,7 @@ use crate::values::encode::{EncodeError, encode, encode_payload};
 use crate::values::tool_result::read_tool_result;
 use crate::values::types::{Function, WitType};
 use toolwit_core::limits::{ByteCount, CallLimits};
-use toolwit_core::text::json_bytes;
+use toolwit_core::text::json_len;
 use toolwit_core::{Artifact, ToolResult};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
@@ -101,7 +101,7 @@ pub(crate) fn require_within(result: &ToolResult, limits: &CallLimits) -> Result
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
 pub(crate) fn require_artifacts_within(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
-    let bytes_of = |artifact: &Artifact| (artifact.kind.len() + json_bytes(&artifact.value)) as u64;
+    let bytes_of = |artifact: &Artifact| (artifact.kind.len() + json_len(&artifact.value)) as u64;
     let bytes: u64 = result.artifacts.iter().map(bytes_of).sum();
     let max = limits.artifact_bytes_max;
     if bytes <= max {

@@ -12,9 +12,6 @@ mod round_trip;
 pub(crate) use round_trip::check_round_trip;
 
 /// The maximum nesting depth of a value.
-///
-/// The number of its parts (items, map keys and tags) is limited too, by [`ARGUMENT_PARTS_MAX`]: a part can be a single byte
-/// of CBOR, and takes tens of bytes in memory.
 const DEPTH_MAX: usize = 64;
 
 /// The size of the buffer through which strings are copied, in bytes.
@@ -59,6 +56,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
 
 struct Reader<'a> {
     decoder: Decoder<&'a [u8]>,
+    /// The number of items, map keys and tags that were read, at most [`ARGUMENT_PARTS_MAX`]. Each can be a single byte of
+    /// CBOR, and takes tens of bytes in memory.
     parts: usize,
 }
 

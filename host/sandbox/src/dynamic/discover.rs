@@ -26,14 +26,16 @@ impl Plugin {
     /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it
     /// has no dynamic tools, or if its tools have been discovered already.
     ///
-    /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most ten seconds,
-    /// compiling included. Compiling continues in the background as long as the host lives. Both plugins share compiled code.
+    /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most
+    /// [`DISCOVERY_WALL_MAX`], compiling included. If compiling takes longer, it continues in the background as long as the
+    /// host lives. The returned plugin shares its compiled code with this one.
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
-    /// [`ErrorKind::InvalidProvider`] for invalid tools. An error is not cached: the next call of this method queries again.
+    /// [`ErrorKind::InvalidProvider`] for invalid tools; [`ErrorKind::Internal`] for a list that the host cannot read. An error
+    /// is not cached: the next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if self.dynamic_tools().is_undiscovered() {
+        if self.dynamic_tools_state().is_undiscovered() {
             self.with_queried_tools().await
         } else {
             Ok(self.clone())
@@ -41,17 +43,19 @@ impl Plugin {
     }
 
     /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered already. Returns the
-    /// plugin itself if it has no dynamic tools. Waits for the component to be compiled first, for at most
+    /// plugin itself if it has no dynamic tools.
+    ///
+    /// Waits for the component to be compiled first, for at most
     /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could not
-    /// query a component whose compilation takes longer than ten seconds.
+    /// query a component whose compilation takes longer than [`DISCOVERY_WALL_MAX`].
     ///
     /// # Errors
-    /// Those of [`Plugin::prepare`] and of [`Plugin::discover_tools`].
+    /// Those of [`Plugin::compile`] and of [`Plugin::discover_tools`].
     pub async fn rediscover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
-        if self.dynamic_tools().is_none() {
+        if self.dynamic_tools_state().is_none() {
             return Ok(self.clone());
         }
-        self.prepare().await?;
+        self.compile().await?;
         self.with_queried_tools().await
     }
 
@@ -112,9 +116,10 @@ async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult
     })
 }
 
-/// The work that lists the tools. Records whether the call got as far as creating an instance.
+/// The work that lists the tools.
 struct ToolQuery<W> {
     work: W,
+    /// Whether the component has been compiled and its instance is created, so that guest code may have run.
     has_started: bool,
 }
 

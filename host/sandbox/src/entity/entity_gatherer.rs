@@ -23,7 +23,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
 
-/// The number of resources at the start of a result whose descriptions are queried.
+/// Maximum number of resources of a result whose descriptions are queried: the first ones.
 const DESCRIBED_RESOURCES_MAX: usize = 16;
 
 /// Converts the resources of a session's results to entities.
@@ -50,7 +50,8 @@ impl ResourceGatherer for EntityGatherer {
     }
 }
 
-/// Queries the guest about the resources that it returned, within the remaining limits of the call.
+/// The conversion of one result: queries the guest about the resources that it returned, within the remaining limits of the
+/// call.
 struct Gathering<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
@@ -146,7 +147,12 @@ impl Gathering<'_> {
             return Ok(Ok(entities.next_number(handle.resource)));
         };
         let answer = instance
-            .call(self.call.linked, id, &[Val::Resource(handle.handle)], &self.call.clock)
+            .call(
+                self.call.component,
+                id,
+                &[Val::Resource(handle.handle)],
+                &self.call.clock,
+            )
             .await?;
         Ok(match answer {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
@@ -154,7 +160,9 @@ impl Gathering<'_> {
                 "its `id` has {} bytes; at most {ENTITY_ID_BYTES_MAX} are allowed",
                 id.len()
             )),
-            Some(Val::String(id)) if printable(&id) != id => Err("its `id` contains control characters".to_owned()),
+            Some(Val::String(id)) if printable(&id) != id => {
+                Err("its `id` contains control characters or invisible ones".to_owned())
+            }
             Some(Val::String(id)) if self.call.authority.redactor.finds_in(&id) => {
                 Err("its `id` contains a secret".to_owned())
             }
@@ -210,7 +218,12 @@ impl Gathering<'_> {
         };
         let shape = &self.session.plugin().inspection().shape;
         let answer = instance
-            .call(self.call.linked, describe, &[Val::Resource(handle)], &self.call.clock)
+            .call(
+                self.call.component,
+                describe,
+                &[Val::Resource(handle)],
+                &self.call.clock,
+            )
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
@@ -219,11 +232,11 @@ impl Gathering<'_> {
     }
 }
 
-/// Rejects all resources of a result after the `id` of the one at position `trapped` trapped.
-fn reject_all(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
+/// Rejects all resources of a result, because the `id` of the one at `trapped_position` trapped.
+fn reject_all(shape: &Shape, found: &[FoundHandle], trapped_position: usize, trap: Error) -> GatheredEntities {
     let mut gathered = GatheredEntities::default();
     for (position, handle) in found.iter().enumerate() {
-        let reason = if position == trapped {
+        let reason = if position == trapped_position {
             format!("its `id` failed: {}", trap.message)
         } else {
             "it is gone, because the `id` of another entity failed".to_owned()

@@ -88,8 +88,8 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Returns the preferred names of an entity's own tools. If the tool set assigns other names, it corrects the JSON of the
-/// entity.
+/// Returns the preferred names of an entity's own tools. If the tool set assigns other names,
+/// [`name_available_tools`](toolwit_core::name_available_tools) corrects the JSON of the entity.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -101,7 +101,7 @@ pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str)
         .collect()
 }
 
-/// Returns the names of the tools that all entities of a type share.
+/// Returns the preferred names of the tools that all entities of a type share.
 pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -145,7 +145,7 @@ fn namespace(plugin: &Plugin, resource: &Resource) -> String {
     format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)
 }
 
-/// An entity, or all entities of a type, as a provider of tools.
+/// A provider of tools for one entity, or for all entities of a type.
 pub(crate) struct PluginEntity {
     session: Arc<Session>,
     resource: ResourceIndex,

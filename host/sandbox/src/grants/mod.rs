@@ -1,8 +1,9 @@
 //! The access rights of a plugin: declared ∩ granted = effective.
 //!
 //! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a
-//! file that no plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] returns
-//! whether an access is allowed, and by which rule, for every access check of the host and for `explain`.
+//! file that no plugin ships and no model can reach; an application can grant rules in its code. The intersection is
+//! [`EffectiveRights`]. [`decide`] returns whether an access is allowed, and by which rule, for every access check of
+//! the host and for `explain`.
 //!
 //! `rules` is pure. `directories` opens granted directories and counts the bytes that are written to them. `file` reads
 //! and changes the grants file. `redact` removes secrets from text. `authority` gives one call its rights, directories
@@ -13,7 +14,7 @@ pub(crate) mod directories;
 pub(crate) mod file;
 #[cfg_attr(
     not(feature = "network"),
-    allow(dead_code, reason = "without a network nothing streams through it")
+    allow(dead_code, reason = "only the network code masks secrets in streams")
 )]
 pub(crate) mod redact;
 mod rules;
@@ -22,7 +23,7 @@ pub use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities
 pub use rules::{
     AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,
     EnvRule, Explanation, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
-    HostPattern, HttpRule, KeyValueRule, MissingResources, NoGrantReason, RandomRule, RequestHost, RequestMismatch,
+    HostPattern, HttpRule, KeyValueRule, MissingValues, NoGrantReason, RandomRule, RequestHost, RequestMismatch,
     RequestTarget, RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, UnenforceableRule,
     canonical, check_name, decide, decide_address, stale_grants,
 };

@@ -1,4 +1,4 @@
-//! The annotations of a component by its package: texts for models, entity options, lower limits, requirements.
+//! The annotations of a component by its package: texts for models, options of entities, requested limits and required values.
 
 use std::collections::BTreeMap;
 
@@ -54,9 +54,9 @@ pub struct ToolText {
     pub effect: Option<EffectClass>,
 }
 
-/// The label of the effects in a description. If the text of a single tool has added the label, the effects of all tools are
-/// not added.
-const EFFECTS: &str = "Effects declared by the author";
+/// The label of the effects in a description. The effects of a tool's own text take precedence: if a description contains this
+/// label, the effects of the text for all tools are not added.
+const EFFECTS_LABEL: &str = "Effects declared by the author";
 
 /// The options of a resource: how its instances are identified and replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Annotations {
 }
 
 impl ToolText {
-    /// Writes the description for the model: docs, use case, limitations, examples, effects.
+    /// Writes the description for the model into the docs of a function: docs, use case, limitations, examples, effects.
     fn describe(&self, function: &mut Function) {
         let mut parts: Vec<String> = self
             .description
@@ -124,12 +124,12 @@ impl ToolText {
         if !self.examples.is_empty() {
             parts.push(format!("Examples: {}", self.examples.join("; ")));
         }
-        let has_effects = parts.iter().any(|part| part.contains(EFFECTS));
+        let has_effects = parts.iter().any(|part| part.contains(EFFECTS_LABEL));
         parts.extend(
             self.effects
                 .as_ref()
                 .filter(|_| !has_effects)
-                .map(|text| labelled(EFFECTS, text)),
+                .map(|text| labelled(EFFECTS_LABEL, text)),
         );
         let description = printable(parts.join("\n\n").trim());
         function.docs = (!description.is_empty()).then(|| description.chars().take(DESCRIPTION_CHARS_MAX).collect());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::footprint::Footprint;
 use super::imports::{Import, WasiVersions, needs_wasi3};
 use super::inspection::Inspection;
@@ -40,18 +40,18 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded are not
-    /// checked.
+    /// Returns whether these versions of WASI suffice for the component. If the text is damaged or has another version, only
+    /// [`WasiVersions::Wasi2And3`] suffices. Other reasons for which a component cannot be loaded are not checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
-        wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
+        wasi == WasiVersions::Wasi2And3 || split_header(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
     }
 }
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
-    dynamic_tools: DynamicTools,
+    dynamic_tools: DynamicToolsState,
     /// Whether the component imports interfaces of WASI 0.3.
     needs_wasi3: bool,
 }
@@ -69,12 +69,12 @@ struct Body<'a> {
 }
 
 impl Inspection {
-    /// Writes the inspection as text for [`Inspection::from_cache_text`].
+    /// Returns the inspection as text for [`Inspection::from_cache_text`].
     #[must_use]
     pub fn to_cache_text(&self) -> String {
         let header = Header {
             version: INSPECTION_CACHE_VERSION,
-            dynamic_tools: self.dynamic_tools(),
+            dynamic_tools: self.dynamic_tools_state(),
             needs_wasi3: needs_wasi3(&self.imports),
         };
         let body = Body {
@@ -98,7 +98,7 @@ impl Inspection {
     /// The text is trusted: store it where only the host can write.
     #[must_use]
     pub fn from_cache_text(text: &str, plugin: &str) -> Option<Self> {
-        let (_, body) = split(text)?;
+        let (_, body) = split_header(text)?;
         let body: Body<'_> = serde_json::from_str(body).ok()?;
         if !body.shape.has_valid_indexes() {
             return None;
@@ -116,13 +116,14 @@ impl Inspection {
     }
 }
 
-/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicTools::None`] for
-/// text of another version.
-pub(super) fn cached_dynamic_tools(text: &str) -> DynamicTools {
-    split(text).map_or(DynamicTools::None, |(header, _)| header.dynamic_tools)
+/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`]
+/// for text that is damaged or has another version.
+pub(super) fn cached_dynamic_tools(text: &str) -> DynamicToolsState {
+    split_header(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
 }
 
-fn split(text: &str) -> Option<(Header, &str)> {
+/// Splits a cached text into the header and the text of the body. `None` if it is damaged or has another version.
+fn split_header(text: &str) -> Option<(Header, &str)> {
     let (header, body) = text.split_once('\n')?;
     let header: Header = serde_json::from_str(header).ok()?;
     (header.version == INSPECTION_CACHE_VERSION).then_some((header, body))
@@ -143,7 +144,10 @@ impl Shape {
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
         let is_function = |index: &usize| *index < self.functions.len();
-        let dynamic = self.dynamic.iter().flat_map(|dynamic| dynamic.contract.functions());
+        let dynamic = self
+            .dynamic
+            .iter()
+            .flat_map(|dynamic| dynamic.contract.function_indexes());
         let interceptor = self
             .interceptor
             .iter()
@@ -207,15 +211,21 @@ mod tests {
     #[test]
     fn header_holds_the_state_of_the_dynamic_tools() {
         let mut inspection = inspection();
-        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        assert_eq!(
+            cached_dynamic_tools(&inspection.to_cache_text()),
+            DynamicToolsState::None
+        );
         let shape = Arc::make_mut(&mut inspection.shape);
         shape.functions[0].docs = Some("{\"dynamic_tools\":\"discovered\"}\n".to_owned());
-        assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
+        assert_eq!(
+            cached_dynamic_tools(&inspection.to_cache_text()),
+            DynamicToolsState::None
+        );
         Arc::make_mut(&mut inspection.shape).dynamic =
             Some(DynamicExport::undiscovered(ToolContract::Toolwit { tools: 0, call: 0 }));
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),
-            DynamicTools::Undiscovered
+            DynamicToolsState::Undiscovered
         );
     }
 }

@@ -22,7 +22,7 @@ const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 pub(crate) struct CheckedComponent<'a> {
     /// The engine configuration that it requires.
     pub(crate) profile: Profile,
-    /// The resources that one instance allocates before it runs.
+    /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// The types of all items at the top level.
     pub(crate) types: wasmparser::types::Types,
@@ -152,6 +152,7 @@ fn too_deep(payload: &Payload<'_>) -> Refusal {
     }
 }
 
+/// Validates bytes as a component that may use these WebAssembly proposals, and reads its names, types and custom sections.
 fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<CheckedComponent<'_>, Refusal> {
     let mut validator = Validator::new_with_features(features);
     let mut parser = Parser::new(0);
@@ -204,6 +205,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     })
 }
 
+/// Validates the bodies of functions, and refuses those that take too much work to compile.
 fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Refusal> {
     let mut allocations = FuncValidatorAllocations::default();
     let mut cost = CompileCost::default();

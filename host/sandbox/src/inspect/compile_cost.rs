@@ -14,14 +14,14 @@ use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
 /// The work for a function in addition to its code: its frame, its trampolines and its metadata.
 const WORK_PER_FUNCTION: u64 = 100;
 
-/// The work for a value that a path passes on, or that a call returns. A value takes a kilobyte of the compiler's
-/// memory, an instruction a tenth of that.
+/// The work for a value that a path passes on, or that a function or a call takes or returns. A value takes a kilobyte of the
+/// compiler's memory, an instruction a tenth of that.
 const WORK_PER_VALUE: u64 = 8;
 
 /// The number of declared locals that take one unit of work.
 const LOCALS_PER_UNIT: u64 = 4;
 
-/// The number of pairs of a variable and a path that take one unit of work: a variable may be live on each path.
+/// The number of pairs of a variable and a path that take one unit of work. Each variable may be live on each path.
 const PAIRS_PER_UNIT: u64 = 2;
 
 /// The estimated work to compile the functions of a component. One unit is about the work for one instruction.
@@ -31,7 +31,7 @@ pub(super) struct CompileCost {
 }
 
 impl CompileCost {
-    /// Adds a function. Refuses the component if a limit is exceeded.
+    /// Adds a function. `signature` is the index of its type. Refuses the component if a limit is exceeded.
     pub(super) fn add(
         &mut self,
         index: u32,
@@ -69,6 +69,7 @@ struct Frame {
     assigned: HashSet<u32>,
 }
 
+/// The work to compile a function, as far as its code has been read.
 struct FunctionCost<'a, R> {
     resources: &'a R,
     frames: Vec<Frame>,
@@ -162,7 +163,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         });
     }
 
-    /// Adds a jump to the label of a frame. The depth is counted from the innermost frame.
+    /// Adds a jump to the label of a frame. The depth is counted from the innermost frame, which has 0.
     fn add_jump(&mut self, depth: u32) {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
         if let Some(index) = self.frames.len().checked_sub(depth.saturating_add(1)) {

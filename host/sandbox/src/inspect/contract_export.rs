@@ -8,7 +8,7 @@ use crate::values::dynamic_export::{ForeignContract, NearResponse};
 /// The interface of ACT whose functions list and call tools, with the versions that the host supports.
 const ACT_TOOLS: (&str, &str) = ("act:tools/tool-provider", ">=0.1.0, <0.3.0");
 
-/// The interface of IronClaw whose functions are a tool, with the versions that the host supports.
+/// The interface of IronClaw whose functions describe and call one tool, with the versions that the host supports.
 const NEAR_TOOL: (&str, &str) = ("near:agent/tool", ">=0.2.0, <0.5.0");
 
 /// The other interfaces that components of these hosts export, with the reason why this host does not call them.
@@ -30,12 +30,14 @@ const UNSUPPORTED_INTERFACES: [(&str, &str); 6] = [
     ("near:agent/channel", "channels of IronClaw are not tools"),
 ];
 
-/// An exported interface of a contract of another host.
+/// An exported interface of another host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContractInterface {
+    /// [`ACT_TOOLS`], in a supported version.
     Act,
+    /// [`NEAR_TOOL`], in a supported version.
     Near,
-    /// An interface, or a version of one, that the host does not call.
+    /// An interface, or a version of one, that this host does not call, with the reason.
     Unsupported(&'static str),
 }
 

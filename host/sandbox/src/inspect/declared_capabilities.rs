@@ -60,7 +60,8 @@ pub struct DeclaredCapabilities {
 }
 
 impl DeclaredCapabilities {
-    /// Derives the capabilities from the names of a component's imports.
+    /// Derives the capabilities from the names of a component's imports: `INTERFACE`, `INTERFACE@VERSION` or
+    /// `INTERFACE#FUNCTION`. Other imports declare nothing.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports
             .into_iter()
@@ -89,10 +90,10 @@ impl DeclaredCapabilities {
         self.capabilities.contains(&capability)
     }
 
-    /// Returns the key of a grant under which the component can read a value: `config` if it reads settings but no environment
-    /// variables, else `env`.
+    /// Returns the key of the grants file under which an operator can grant the component a value, such as an address: `config`
+    /// if the component imports settings and not the environment, otherwise `env`.
     #[must_use]
-    pub fn value_key(&self) -> &'static str {
+    pub fn value_grant_key(&self) -> &'static str {
         if self.has(Capability::Config) && !self.has(Capability::Env) {
             "config"
         } else {

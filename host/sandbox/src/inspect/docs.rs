@@ -14,7 +14,7 @@ use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, Wi
 use toolwit_core::limits::{ByteCount, FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
-/// The maximum number of WIT packages that are read in addition to the project's own, and of WIT texts of bindings macros.
+/// The maximum number of WIT packages that are read in addition to the component's own, and of WIT texts of bindings macros.
 const PACKAGES_MAX: usize = 32;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
@@ -28,14 +28,15 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
     if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
-    decode_component(bytes)
+    decode(bytes)
 }
 
-/// Decodes WIT packages in binary form. The last one is the project's own and depends on the ones before it.
+/// Decodes WIT packages in binary form. The last one is the component's own and depends on the ones before it. `None` without
+/// packages, and if the component's own cannot be decoded.
 ///
 /// The binary form of a package has the docs of its own items only, so the packages are merged, and the docs of an earlier
-/// package take precedence. A dependency that cannot be merged is ignored. If the project's own package cannot be merged with
-/// the others, only that package is returned.
+/// package take precedence. A dependency that cannot be decoded or merged is ignored. If the component's own package cannot be
+/// merged with the others, only that package is returned.
 pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
     let sections: Vec<_> = sections.collect();
     let (own, others) = sections.split_last()?;
@@ -56,8 +57,9 @@ fn merge_packages(first: &Resolve, next: &Resolve) -> Option<Resolve> {
     catch_unwind(AssertUnwindSafe(try_merge)).ok()?
 }
 
-/// Decodes the WIT of a component from its types. This WIT has no docs.
-pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
+/// Decodes a WIT package in binary form, or the WIT of a component from its types, which has no docs. `None` if the bytes are
+/// neither, or make the parser panic.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Resolve> {
     let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
         .ok()?
         .ok()?;
@@ -66,7 +68,7 @@ pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     }
 }
 
-/// Parses WIT text from the file next to a component.
+/// Parses WIT text, from the file next to a component or from a bindings macro.
 ///
 /// # Errors
 /// The reason, if it is invalid, too large, or makes the parser panic.
@@ -85,7 +87,8 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
 }
 
 /// Parses and merges the WIT texts that bindings macros generated. Each text ends with a zero byte. A text that is invalid or
-/// conflicts with an earlier one is ignored. Reading stops when the texts together exceed the limit of WIT.
+/// conflicts with an earlier one is ignored. Reading stops before the texts together reach [`WIT_BYTES_MAX`]. `None` without a
+/// valid text.
 pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
     let mut bytes_left = WIT_BYTES_MAX;
@@ -101,6 +104,7 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
 }
 
 /// Returns the reason why WIT does not describe a component: the WIT is of another package or version, or lacks a function.
+/// `None` if it describes all functions.
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let wit_docs = WitDocs::of(wit);
     let is_described = |function: &&Function| {

@@ -1,4 +1,5 @@
-//! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the discovered tools.
+//! Checks the functions that a component exports for `toolwit:plugin/dynamic`, and defines the discovered tools of any
+//! contract.
 
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};
@@ -45,7 +46,7 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered.iter().flatten();
-        tools.map(|tool| (tool, dynamic.contract.call()))
+        tools.map(|tool| (tool, dynamic.contract.call_index()))
     });
     discovered.map(move |(tool, call)| {
         let function = &shape.functions[call];

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 
-/// Returns the entry tools of each resource, as indexes in `shape.functions`: the tools that return an instance and need no
-/// other instance. If there are none, the tools from which the fewest further calls lead to an instance.
+/// Returns the entry tools of each resource, as indexes in `shape.functions`. These are the tools that return an instance of
+/// the resource and need no other instance. If no tool does, they are the tools from which the fewest further calls lead to an
+/// instance of the resource.
 ///
 /// For example, an order that only a method of a customer returns has the entry tools of the customer. A resource that
 /// no call returns has none.
 pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let functions = shape.functions.iter().enumerate();
     let functions = functions.filter(|(_, function)| !function.kind.is_for_host());
-    let steps: Vec<_> = functions.map(|(index, function)| Step::of(index, function)).collect();
+    let steps: Vec<_> = functions
+        .map(|(index, function)| CallStep::of(index, function))
+        .collect();
     let mut entries = vec![BTreeSet::new(); shape.resources.len()];
     loop {
         let mut new_entries = vec![BTreeSet::new(); entries.len()];
@@ -33,7 +36,7 @@ pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
 }
 
 /// A function as a step from the resources that a call needs to the resources that it returns.
-struct Step {
+struct CallStep {
     function: usize,
     /// The resources of which a call needs an instance.
     needs: BTreeSet<usize>,
@@ -41,7 +44,7 @@ struct Step {
     returns: BTreeSet<usize>,
 }
 
-impl Step {
+impl CallStep {
     fn of(index: usize, function: &Function) -> Self {
         let mut needs: BTreeSet<_> = function.params.iter().flat_map(|param| resources(&param.ty)).collect();
         if let FunctionKind::Method(ResourceIndex(own)) = function.kind {

@@ -1,4 +1,4 @@
-//! The resources that an instance of a component allocates before its first instruction.
+//! The core instances, memories and tables that an instance of a component allocates before its first instruction.
 
 use toolwit_core::limits::{ByteCount, COMPONENT_DEPTH_MAX, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
@@ -9,7 +9,7 @@ pub(crate) const CORE_INSTANCES_PER_SLOT: u32 = 16;
 /// The number of tables in one slot of the engine's instance pool.
 pub(crate) const TABLES_PER_SLOT: u32 = 4;
 
-/// The resources that one instance of a component allocates.
+/// The core instances, memories and tables that one instance of a component allocates before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Footprint {
     /// The number of core instances.

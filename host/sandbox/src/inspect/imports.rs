@@ -11,7 +11,7 @@ use super::interfaces::{
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum number of functions of an import that are listed. The known interfaces have fewer.
+/// The maximum number of functions of an import that are listed. The interfaces of the host have fewer.
 const FUNCTIONS_MAX: usize = 64;
 
 /// One import of a component.
@@ -110,7 +110,7 @@ pub enum WasiVersions {
     Wasi2And3,
 }
 
-/// The source of the error about a component that needs WASI 0.3 while it is disabled. A program can build its own hint
+/// The source of the error about a component that needs WASI 0.3 while WASI 0.3 is disabled. A program can build its own hint
 /// from this source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("WASI 0.3 is disabled")]

@@ -11,7 +11,7 @@ use super::annotations::Annotations;
 use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::effect_tag;
 use super::entry_tools::entry_tools;
 use super::footprint::Footprint;
@@ -46,7 +46,7 @@ pub struct Inspection {
     pub imports: Vec<Import>,
     /// The problem of the WIT file next to the component: it is unreadable, invalid, or does not describe every function.
     pub wit_problem: Option<String>,
-    /// The resources that one instance allocates before it runs.
+    /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
     /// For each of `tools`, the index in `shape.functions` of the function that runs it. A discovered tool is run by the
     /// function that calls dynamic tools.
@@ -55,7 +55,7 @@ pub struct Inspection {
     pub(crate) shape: Arc<Shape>,
 }
 
-/// A resource that a component exports.
+/// A type of entities: a resource that a component exports.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EntityType {
@@ -63,7 +63,7 @@ pub struct EntityType {
     pub name: String,
     /// The doc comment of the resource in WIT.
     pub description: Option<String>,
-    /// The definitions of its methods, except of the one that returns the id. Each takes the entity's id as a parameter.
+    /// The definitions of its methods, except the one that returns the id. Each method takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
     /// The tools with which a conversation obtains the first instance. Their results contain one, or an entity whose
     /// methods lead to one.
@@ -103,7 +103,7 @@ impl Inspection {
     ///
     /// # Errors
     /// Those of [`Inspection::from_bytes`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
-    /// annotation of an item that the component does not export.
+    /// annotation of an export, a resource or a method that the component does not have.
     pub fn from_bytes_with(
         bytes: &[u8],
         context: PackageContext<'_>,
@@ -185,11 +185,11 @@ impl Inspection {
 
     /// Returns whether the component has dynamic tools, and whether they have been discovered.
     #[must_use]
-    pub fn dynamic_tools(&self) -> DynamicTools {
+    pub fn dynamic_tools_state(&self) -> DynamicToolsState {
         match &self.shape.dynamic {
-            None => DynamicTools::None,
-            Some(dynamic) if dynamic.discovered.is_none() => DynamicTools::Undiscovered,
-            Some(_) => DynamicTools::Discovered,
+            None => DynamicToolsState::None,
+            Some(dynamic) if dynamic.discovered.is_none() => DynamicToolsState::Undiscovered,
+            Some(_) => DynamicToolsState::Discovered,
         }
     }
 
@@ -197,7 +197,7 @@ impl Inspection {
     /// `None` for a component without dynamic tools.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
-        let call = self.shape.dynamic.as_ref()?.contract.call();
+        let call = self.shape.dynamic.as_ref()?.contract.call_index();
         self.shape.functions.get(call)?.interface.as_deref()
     }
 
@@ -214,7 +214,8 @@ impl Inspection {
         self.shape.interceptor.is_some()
     }
 
-    /// Returns the discovered tools as JSON for [`Inspection::with_discovered_tools`]. `None` if no tools have been discovered.
+    /// Returns the discovered tools as JSON for [`Inspection::with_discovered_tools`]. `None` if the component has no dynamic
+    /// tools, or has not been queried for them.
     #[must_use]
     pub fn discovered_tools(&self) -> Option<String> {
         let tools = self.shape.dynamic.as_ref()?.discovered.as_ref()?;
@@ -226,7 +227,7 @@ impl Inspection {
     #[must_use]
     pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
         match serde_json::from_str(json) {
-            Ok(tools) if !self.dynamic_tools().is_none() => self.with_tools(tools, plugin),
+            Ok(tools) if !self.dynamic_tools_state().is_none() => self.with_tools(tools, plugin),
             _ => self,
         }
     }
@@ -249,8 +250,8 @@ impl Inspection {
     }
 }
 
-/// Prints the WIT of a component, including its embedded docs. `None` if the component is not valid, or if its WIT is empty or
-/// too long. Blocks for milliseconds per megabyte.
+/// Prints the WIT of a component with its embedded docs, except the packages of WASI. `None` if the component is not valid, or
+/// if its WIT is empty, too long or cannot be printed. Blocks for milliseconds per megabyte.
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
@@ -259,17 +260,18 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
         adjacent_wit: None,
     };
     let with_docs = wit_with_docs(&checked, context).ok().flatten();
-    wit_text::print(&with_docs.or_else(|| docs::decode_component(bytes))?)
+    wit_text::print(&with_docs.or_else(|| docs::decode(bytes))?)
 }
 
 /// Returns the WIT of a component with its docs, from the component or from the file next to it. `None` if neither has WIT that
-/// can be read.
+/// can be read, and for an invalid component.
 pub(super) fn wit_of(bytes: &[u8], context: PackageContext<'_>) -> Option<wit_parser::Resolve> {
     wit_with_docs(&check::check(bytes).ok()?, context).ok()?
 }
 
 /// Returns WIT with docs: from the WIT sections of the component, otherwise from the WIT text that a bindings macro embedded,
-/// otherwise from the file next to the component. The error is the reason why that file cannot be used.
+/// otherwise from the file next to the component. `None` if no such file exists either. The error is the reason why the file
+/// cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,
     context: PackageContext<'_>,

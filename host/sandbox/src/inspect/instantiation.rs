@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::footprint::Footprint;
-use super::instantiation_recorder::{NamedItem, Space, Step};
+use super::instantiation_recorder::{InstantiationStep, NamedItem, Space};
 use toolwit_core::limits::{COMPONENT_DEPTH_MAX, INSTANTIATION_STEPS_MAX};
 
 type Exports<'a> = HashMap<&'a str, Item>;
@@ -26,7 +26,7 @@ enum Item {
 /// The index spaces of one instantiation.
 #[derive(Default)]
 struct Scope {
-    /// The items of each [`Space`].
+    /// The items of each [`Space`], in the order of its variants.
     items: [Vec<Item>; 3],
     /// The scope in which the component is defined.
     outer: Option<usize>,
@@ -34,7 +34,7 @@ struct Scope {
 
 /// The state of a simulation. Scopes and instances can refer to each other in cycles, so all are kept until the end.
 pub(crate) struct Simulation<'a> {
-    definitions: &'a [Vec<Step>],
+    definitions: &'a [Vec<InstantiationStep>],
     scopes: Vec<Scope>,
     instances: Vec<Exports<'a>>,
     footprint: Footprint,
@@ -43,7 +43,7 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     /// Simulates the instantiation of the first definition, which is the component itself.
-    pub(crate) fn run(definitions: &'a [Vec<Step>]) -> Footprint {
+    pub(crate) fn run(definitions: &'a [Vec<InstantiationStep>]) -> Footprint {
         let mut simulation = Self {
             definitions,
             scopes: Vec::new(),
@@ -63,7 +63,7 @@ impl<'a> Simulation<'a> {
         item.copied().unwrap_or(Item::Foreign)
     }
 
-    /// Returns the items by name. `None` if the simulation exceeds its limits.
+    /// Returns the named items of a scope, by name. `None` if the simulation exceeds its limits.
     fn items_by_name(&mut self, scope: usize, items: &'a [NamedItem]) -> Option<Exports<'a>> {
         self.take_steps(items.len())?;
         let items = items.iter();
@@ -74,6 +74,7 @@ impl<'a> Simulation<'a> {
         )
     }
 
+    /// Counts steps. `None` if the simulation exceeds its limit of steps.
     fn take_steps(&mut self, steps: usize) -> Option<()> {
         self.steps = self.steps.saturating_add(steps);
         (self.steps <= INSTANTIATION_STEPS_MAX).then_some(())
@@ -105,7 +106,7 @@ impl<'a> Simulation<'a> {
         let definitions = self.definitions;
         for step in &definitions[definition] {
             self.take_steps(1)?;
-            if let Step::Export(named) = step {
+            if let InstantiationStep::Export(named) = step {
                 exports.insert(&named.name, self.item(scope, named.space, named.index));
             }
             if let Some((space, item)) = self.simulate(scope, step, args, depth)? {
@@ -120,27 +121,29 @@ impl<'a> Simulation<'a> {
     fn simulate(
         &mut self,
         scope: usize,
-        step: &'a Step,
+        step: &'a InstantiationStep,
         args: &Exports<'a>,
         depth: usize,
     ) -> Option<Option<(Space, Item)>> {
         Some(Some(match step {
-            Step::DefineModule(module) => (Space::Module, Item::Module(*module)),
-            Step::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
-            Step::Import(space, name) => (*space, args.get(name.as_str()).copied().unwrap_or(Item::Foreign)),
-            Step::Export(named) => (named.space, self.item(scope, named.space, named.index)),
-            Step::InstanceFromExports(items) => {
+            InstantiationStep::DefineModule(module) => (Space::Module, Item::Module(*module)),
+            InstantiationStep::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
+            InstantiationStep::Import(space, name) => {
+                (*space, args.get(name.as_str()).copied().unwrap_or(Item::Foreign))
+            }
+            InstantiationStep::Export(named) => (named.space, self.item(scope, named.space, named.index)),
+            InstantiationStep::InstanceFromExports(items) => {
                 let exports = self.items_by_name(scope, items)?;
                 (Space::Instance, self.add_instance(exports))
             }
-            Step::AliasExport(space, instance, name) => {
+            InstantiationStep::AliasExport(space, instance, name) => {
                 let item = match self.item(scope, Space::Instance, *instance) {
                     Item::Instance(index) => self.instances[index].get(name.as_str()).copied(),
                     _ => None,
                 };
                 (*space, item.unwrap_or(Item::Foreign))
             }
-            Step::AliasOuter(space, count, index) => {
+            InstantiationStep::AliasOuter(space, count, index) => {
                 let mut outer = Some(scope);
                 for _ in 0..(*count).min(COMPONENT_DEPTH_MAX as u32) {
                     outer = outer.and_then(|scope| self.scopes[scope].outer);
@@ -150,14 +153,15 @@ impl<'a> Simulation<'a> {
                     outer.map_or(Item::Foreign, |outer| self.item(outer, *space, *index)),
                 )
             }
-            Step::InstantiateModule(index) => {
+            InstantiationStep::InstantiateModule(index) => {
                 match self.item(scope, Space::Module, *index) {
                     Item::Module(module) => self.footprint.add(&module),
+                    // The memories and tables of a module from outside are not known.
                     _ => self.footprint.add(&Footprint::default()),
                 }
                 return Some(None);
             }
-            Step::Instantiate(component, args) => match self.item(scope, Space::Component, *component) {
+            InstantiationStep::Instantiate(component, args) => match self.item(scope, Space::Component, *component) {
                 Item::Component(inner, parent) => {
                     let args = self.items_by_name(scope, args)?;
                     let exports = self.instantiate(inner, Some(parent), &args, depth + 1)?;

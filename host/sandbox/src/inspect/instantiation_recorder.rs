@@ -1,4 +1,4 @@
-//! The recorder of a component's definitions and instantiations.
+//! Records the steps by which a component is instantiated, to count its instances later without compiling it.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
@@ -9,20 +9,23 @@ use super::instantiation::Simulation;
 
 /// Records the instantiation steps of a component while it is parsed.
 pub(crate) struct InstantiationRecorder {
-    definitions: Vec<Vec<Step>>,
+    /// The steps of each component, in the order in which the components begin. The first one is the outermost.
+    definitions: Vec<Vec<InstantiationStep>>,
     /// The definitions that are being parsed, the innermost last.
     open: Vec<OpenDefinition>,
 }
 
 /// A component or module that is being parsed.
 enum OpenDefinition {
+    /// A component: the index of its steps.
     Component(usize),
+    /// A module: the memories and tables that it defines so far.
     Module(Footprint),
 }
 
 /// One step of the instantiation of a component. Indexes refer to the index space of the item.
-pub(crate) enum Step {
-    /// A module, with the resources that one instance allocates.
+pub(crate) enum InstantiationStep {
+    /// A module, with the memories and tables that one instance allocates.
     DefineModule(Footprint),
     /// A component, with the index of its steps.
     DefineComponent(usize),
@@ -98,12 +101,12 @@ impl InstantiationRecorder {
             Payload::ComponentSection { .. } => {
                 let definition = self.definitions.len();
                 self.definitions.push(Vec::new());
-                self.add_step(Step::DefineComponent(definition));
+                self.add_step(InstantiationStep::DefineComponent(definition));
                 self.open.push(OpenDefinition::Component(definition));
             }
             Payload::End(_) => {
                 if let Some(OpenDefinition::Module(module)) = self.open.pop() {
-                    self.add_step(Step::DefineModule(module));
+                    self.add_step(InstantiationStep::DefineModule(module));
                 }
             }
             _ => {
@@ -114,7 +117,7 @@ impl InstantiationRecorder {
         Ok(())
     }
 
-    fn add_step(&mut self, step: Step) {
+    fn add_step(&mut self, step: InstantiationStep) {
         if let Some(OpenDefinition::Component(definition)) = self.open.last() {
             self.definitions[*definition].push(step);
         }
@@ -154,7 +157,7 @@ impl InstantiationRecorder {
                 for import in section.clone() {
                     let import = import?;
                     if let Some(space) = Space::of(import.ty.kind()) {
-                        self.add_step(Step::Import(space, import.name.name.to_owned()));
+                        self.add_step(InstantiationStep::Import(space, import.name.name.to_owned()));
                     }
                 }
             }
@@ -162,7 +165,7 @@ impl InstantiationRecorder {
                 for export in section.clone() {
                     let export = export?;
                     if let Some(named) = NamedItem::new(export.name.name, export.kind, export.index) {
-                        self.add_step(Step::Export(named));
+                        self.add_step(InstantiationStep::Export(named));
                     }
                 }
             }
@@ -174,7 +177,7 @@ impl InstantiationRecorder {
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
                     if let Instance::Instantiate { module_index, .. } = instance? {
-                        self.add_step(Step::InstantiateModule(module_index));
+                        self.add_step(InstantiationStep::InstantiateModule(module_index));
                     }
                 }
             }
@@ -196,7 +199,11 @@ impl InstantiationRecorder {
                 name,
             } => {
                 if let Some(space) = Space::of(*kind) {
-                    self.add_step(Step::AliasExport(space, *instance_index, (*name).to_owned()));
+                    self.add_step(InstantiationStep::AliasExport(
+                        space,
+                        *instance_index,
+                        (*name).to_owned(),
+                    ));
                 }
             }
             ComponentAlias::Outer { kind, count, index } => {
@@ -205,7 +212,7 @@ impl InstantiationRecorder {
                     ComponentOuterAliasKind::Component => Space::Component,
                     ComponentOuterAliasKind::CoreType | ComponentOuterAliasKind::Type => return,
                 };
-                self.add_step(Step::AliasOuter(space, *count, *index));
+                self.add_step(InstantiationStep::AliasOuter(space, *count, *index));
             }
             ComponentAlias::CoreInstanceExport { .. } => {}
         }
@@ -217,11 +224,11 @@ impl InstantiationRecorder {
                 let args = args
                     .iter()
                     .filter_map(|arg| NamedItem::new(arg.name, arg.kind, arg.index));
-                Step::Instantiate(*component_index, args.collect())
+                InstantiationStep::Instantiate(*component_index, args.collect())
             }
             ComponentInstance::FromExports(exports) => {
                 let exports = exports.iter();
-                Step::InstanceFromExports(
+                InstantiationStep::InstanceFromExports(
                     exports
                         .filter_map(|export| NamedItem::new(export.name.name, export.kind, export.index))
                         .collect(),
@@ -231,7 +238,7 @@ impl InstantiationRecorder {
         self.add_step(step);
     }
 
-    /// Returns the resources that one instance allocates. The component must be valid.
+    /// Returns the core instances, memories and tables that one instance allocates. The component must be valid.
     pub(crate) fn footprint(&self) -> Footprint {
         Simulation::run(&self.definitions)
     }

@@ -1,4 +1,4 @@
-//! `toolwit:plugin/interceptor`: checks the types of its functions.
+//! Checks the functions that a component exports for `toolwit:plugin/interceptor`.
 
 use crate::values::types::{Case, Field, Function, WitType};
 

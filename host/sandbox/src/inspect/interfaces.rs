@@ -31,12 +31,12 @@ pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2
 /// The interface of IronClaw that its components import.
 pub(crate) const NEAR_HOST: &str = "near:agent/host";
 
-/// The versions of `near:agent/host`, one for each set of semver-compatible ones. The versions before 0.4 differ only
-/// in name.
+/// The versions of `near:agent/host` that `link` adds to the linker, one for each set of semver-compatible versions. The
+/// versions before 0.4 differ only in name.
 pub(crate) const NEAR_HOST_VERSIONS: [&str; 3] = ["0.2.0", "0.3.0", "0.4.1"];
 
-/// All versions of `near:agent/host` that the host implements.
-const NEAR_VERSIONS: &str = ">=0.2.0, <0.5.0";
+/// All versions of `near:agent/host` that the host implements. Each is compatible with one of [`NEAR_HOST_VERSIONS`].
+const NEAR_HOST_RANGE: &str = ">=0.2.0, <0.5.0";
 
 /// The versions of WASI 0.2 that the host implements.
 pub(crate) const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
@@ -134,7 +134,7 @@ pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
     };
     if PLUGIN_INTERFACES.contains(&interface) && is_compatible_plugin_version(&version)
         || WASI_INTERFACES.contains(&interface) && is_in(WASI_VERSIONS)
-        || interface == NEAR_HOST && is_in(NEAR_VERSIONS)
+        || interface == NEAR_HOST && is_in(NEAR_HOST_RANGE)
     {
         InterfaceOffer::Always
     } else if WASI3_INTERFACES.contains(&interface) && is_in(WASI3_VERSIONS) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::cached_inspection::{CachedInspection, cached_dynamic_tools};
 use super::declared_capabilities::DeclaredCapabilities;
-use super::dynamic_tools::DynamicTools;
+use super::dynamic_tools_state::DynamicToolsState;
 use super::imports::Import;
 use super::inspection::Inspection;
 
@@ -12,25 +12,27 @@ use super::inspection::Inspection;
 pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
-    dynamic_tools: DynamicTools,
-    /// The cached text, taken when it is parsed.
+    dynamic_tools: DynamicToolsState,
+    /// The cached text; `None` once it has been parsed, and for an inspection that was not cached.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
     declared: OnceLock<DeclaredCapabilities>,
 }
 
 impl LazyInspection {
+    /// Wraps an inspection that was not cached.
     pub(crate) fn ready(inspection: Inspection) -> Self {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
-            dynamic_tools: inspection.dynamic_tools(),
+            dynamic_tools: inspection.dynamic_tools_state(),
             text: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
             declared: OnceLock::new(),
         }
     }
 
+    /// Wraps the cached text of an inspection, without parsing it.
     pub(crate) fn cached(cached: CachedInspection) -> Self {
         Self {
             digest: cached.digest.into(),
@@ -50,7 +52,7 @@ impl LazyInspection {
         self.tool_count
     }
 
-    pub(crate) fn dynamic_tools(&self) -> DynamicTools {
+    pub(crate) fn dynamic_tools_state(&self) -> DynamicToolsState {
         self.dynamic_tools
     }
 
@@ -58,7 +60,8 @@ impl LazyInspection {
         self.inspection.get().is_some()
     }
 
-    /// Returns the inspection, for a plugin of this name. Parsing the cached text takes tens of microseconds.
+    /// Returns the inspection, for a plugin of this name. The first call parses the cached text, which takes tens of
+    /// microseconds.
     pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
             let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();

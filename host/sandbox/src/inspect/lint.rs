@@ -24,11 +24,11 @@ pub enum LintRule {
     Wit,
     /// A function or a resource has no doc comment.
     MissingDocs,
-    /// The name of a parameter does not describe it, and the docs do not mention it.
+    /// The name of a parameter does not describe it, and the docs do not mention the name in backticks.
     UnclearParameter,
     /// Several tools have the same name, so that a model sees longer names.
     DuplicateName,
-    /// An interface of the WIT is in no world.
+    /// No world of the WIT imports or exports an interface with functions.
     UnusedWit,
 }
 
@@ -38,7 +38,7 @@ pub enum LintRule {
 pub struct Lint {
     /// The rule.
     pub rule: LintRule,
-    /// The function, resource, interface or file.
+    /// The function, resource, interface, tool name or file.
     pub subject: String,
     /// The problem, in one sentence.
     pub message: String,
@@ -70,7 +70,7 @@ pub fn lint(bytes: &[u8], context: PackageContext<'_>, annotations: &Annotations
         findings.push(Lint::new(LintRule::Wit, file, problem.clone(), suggestion));
     }
     lint_shape(&inspection.shape, &mut findings);
-    lint_names(&inspection, &mut findings);
+    lint_tool_names(&inspection, &mut findings);
     if let Some(wit) = wit_of(bytes, context) {
         lint_unused_interfaces(&wit, &mut findings);
     }
@@ -109,7 +109,7 @@ fn lint_shape(shape: &Shape, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Returns the name of a function as in WIT.
+/// Returns the name of a function with its interface, as the component exports it.
 fn subject(function: &Function) -> String {
     match &function.interface {
         Some(interface) => format!("{interface}#{}", function.export),
@@ -117,12 +117,15 @@ fn subject(function: &Function) -> String {
     }
 }
 
-fn lint_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
-    let mut owners: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+fn lint_tool_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
+    let mut ids_by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for tool in &inspection.tools {
-        owners.entry(tool.name()).or_default().push(format!("`{}`", tool.id));
+        ids_by_name
+            .entry(tool.name())
+            .or_default()
+            .push(format!("`{}`", tool.id));
     }
-    for (name, ids) in owners.into_iter().filter(|(_, ids)| ids.len() > 1) {
+    for (name, ids) in ids_by_name.into_iter().filter(|(_, ids)| ids.len() > 1) {
         let message = format!("{} tools have this name: {}", ids.len(), ids.join(", "));
         let suggestion = "rename all but one of the functions";
         findings.push(Lint::new(LintRule::DuplicateName, name, message, suggestion));

@@ -8,7 +8,7 @@ mod contract_export;
 pub(crate) mod declared_capabilities;
 pub(crate) mod docs;
 pub(crate) mod dynamic_export;
-pub(crate) mod dynamic_tools;
+pub(crate) mod dynamic_tools_state;
 mod effect_tag;
 mod entry_tools;
 pub(crate) mod footprint;

@@ -15,7 +15,7 @@ use self::command_export::is_command;
 use super::check::CheckedComponent;
 use super::contract_export::ContractInterface;
 use super::interfaces::PLUGIN_PACKAGE;
-use super::type_reader::{Parts, TypeReader};
+use super::type_reader::{PartCount, TypeReader};
 use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
@@ -49,8 +49,8 @@ struct ExportReader<'a> {
     exports: &'a [&'a str],
     /// The WIT of the component, embedded or from the file next to it.
     wit: Option<&'a Resolve>,
-    /// The number of parts of the types that have been read.
-    parts: usize,
+    /// The number of parts of the types that have been read; see [`PartCount`].
+    part_count: usize,
     shape: Shape,
 }
 
@@ -71,7 +71,7 @@ impl<'a> ExportReader<'a> {
             },
             exports: &checked.exports,
             wit,
-            parts: 0,
+            part_count: 0,
             shape: Shape::default(),
         };
         reader.collect_resources();
@@ -171,8 +171,8 @@ impl<'a> ExportReader<'a> {
             Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
         };
         match read {
-            Ok((function, parts)) => {
-                self.parts += parts;
+            Ok((function, part_count)) => {
+                self.part_count += part_count;
                 self.shape.functions.push(function);
             }
             Err(reason) => {
@@ -182,7 +182,8 @@ impl<'a> ExportReader<'a> {
         }
     }
 
-    /// Reads a function. Also returns the number of parts of its types.
+    /// Reads a function. Also returns the number of parts of its types. The error is the reason why the function is not a
+    /// tool.
     fn reflect_function(
         &self,
         interface: Option<&Arc<str>>,
@@ -192,7 +193,7 @@ impl<'a> ExportReader<'a> {
         if export.len() > EXPORT_BYTES_MAX {
             return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
         }
-        let mut parts = Parts::default();
+        let mut parts = PartCount::default();
         let mut params = Vec::with_capacity(ty.params.len());
         for (name, param) in &ty.params {
             parts.add_name(name)?;
@@ -212,9 +213,9 @@ impl<'a> ExportReader<'a> {
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
         }
-        if self.parts + parts.count() > COMPONENT_PARTS_MAX {
+        if self.part_count + parts.count() > COMPONENT_PARTS_MAX {
             return Err(format!(
-                "the types of the component's functions have more than {COMPONENT_PARTS_MAX} parts"
+                "the types of the component's functions have more than {COMPONENT_PARTS_MAX} parts (types, fields and cases)"
             ));
         }
         let function = Function {
@@ -233,7 +234,8 @@ impl<'a> ExportReader<'a> {
         Ok((function, parts.count()))
     }
 
-    /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`.
+    /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`. The
+    /// error is the reason why the function is not a tool.
     fn kind_and_name(
         &self,
         interface: Option<&Arc<str>>,

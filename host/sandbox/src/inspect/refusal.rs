@@ -11,7 +11,7 @@ pub(super) enum Refusal {
         offset: usize,
     },
     /// The bytes are not a valid component, but have names that toolchains give to async functions. The component was probably
-    /// built for a draft, whose names and types were different.
+    /// built for a draft of the component model's async functions, whose names and types were different.
     Draft { message: String },
     /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
     MissingFeature(String),
@@ -57,7 +57,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// Formats a parser's message as one line of at most 300 characters.
+/// Formats a message of the parser as one line of at most 300 characters.
 fn one_line(message: &str) -> String {
     const CHARS_MAX: usize = 300;
     message

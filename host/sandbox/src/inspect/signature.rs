@@ -1,4 +1,5 @@
-//! The signature of a component's function as text, to compare it with that of a known interface.
+//! The signature of a component's function as text, to compare it with the signature that an interface of another host
+//! requires.
 
 use wasmparser::component_types::{ComponentDefinedType, ComponentFuncType, ComponentValType};
 use wasmparser::types::Types;
@@ -9,10 +10,10 @@ const SIGNATURE_BYTES_MAX: usize = 2 << 10;
 /// The maximum depth of the types in a signature.
 const DEPTH_MAX: usize = 16;
 
-/// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` for a
-/// function whose signature is too long, or that uses resources.
+/// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` if the
+/// signature is too long, nests too deep, or has a type that no known interface uses, such as a resource.
 pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<String> {
-    let mut writer = Writer {
+    let mut writer = SignatureWriter {
         types,
         text: String::from("("),
     };
@@ -25,12 +26,12 @@ pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<S
     Some(writer.text)
 }
 
-struct Writer<'a> {
+struct SignatureWriter<'a> {
     types: &'a Types,
     text: String,
 }
 
-impl Writer<'_> {
+impl SignatureWriter<'_> {
     fn push(&mut self, text: &str) -> Option<()> {
         self.text.push_str(text);
         (self.text.len() <= SIGNATURE_BYTES_MAX).then_some(())

@@ -47,12 +47,12 @@ impl ComponentFile {
     }
 }
 
-/// Bytes that count against the limit of the process.
+/// The bytes of a component, which count towards [`RETAINED_BYTES_MAX`] until they are dropped.
 #[derive(Debug)]
 struct RetainedBytes(Arc<[u8]>);
 
 impl RetainedBytes {
-    /// Counts bytes. Returns `None` if they exceed the limit.
+    /// Counts bytes. Returns `None` if the process would retain more than the limit with them.
     fn new(bytes: Arc<[u8]>) -> Option<Self> {
         let size = bytes.len() as u64;
         // Created before the check, so that dropping it corrects the count.
@@ -70,7 +70,7 @@ impl Drop for RetainedBytes {
 
 impl Source {
     /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has already
-    /// changed or cannot be read, or if it would exceed the limit of the process.
+    /// changed or cannot be read, or if the process would retain more than [`RETAINED_BYTES_MAX`].
     pub(crate) fn retain(&self, digest: &str, size: u64, bytes_max: u64) {
         let Self::File(file) = self else { return };
         let mut retained = file.retained();
@@ -99,7 +99,7 @@ impl Source {
     }
 }
 
-/// Reads a component file. Refuses one with another digest.
+/// Reads a component file. Refuses one that does not have this digest.
 fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
     // A model may read the error, so it does not contain the path. The source of the error contains it, for the log.
     let bytes = read_component(path, bytes_max).map_err(|error| {
@@ -130,8 +130,8 @@ pub fn read_wit(path: &Path) -> Option<AdjacentWit> {
     Some(text.map_or_else(AdjacentWit::Unreadable, AdjacentWit::Text))
 }
 
-/// Reads a component file. Before opening, refuses a file that is not a regular file. Before reading, refuses one that is too
-/// large.
+/// Reads a component file, or another file of a package. Before opening it, refuses a file that is not a regular file. Before
+/// reading it, refuses one that is larger than `bytes_max`.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].

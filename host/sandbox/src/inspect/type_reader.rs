@@ -1,5 +1,5 @@
-//! Reads the types of a component's functions. The parts of each type are counted, so that a few bytes cannot expand to a
-//! huge schema.
+//! Reads the types of a component's functions. The [parts](PartCount) of each type are counted, so that a few bytes cannot
+//! expand to a huge schema.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,12 @@ pub(crate) struct TypeReader<'a> {
     pub(crate) exported: HashMap<ResourceId, ResourceIndex>,
 }
 
-/// Counts the parts of the types of a function: each type that occurs in them, and each name of a parameter, field or case.
+/// The number of parts of a function's types. A part is a type that occurs in them, or the name of a parameter, a field or a
+/// case. A long name is several parts.
 #[derive(Default)]
-pub(crate) struct Parts(usize);
+pub(crate) struct PartCount(usize);
 
-impl Parts {
+impl PartCount {
     pub(crate) fn count(&self) -> usize {
         self.0
     }
@@ -34,7 +35,9 @@ impl Parts {
     fn add(&mut self, more: usize) -> Result<(), String> {
         self.0 = self.0.saturating_add(more);
         if self.0 > FUNCTION_PARTS_MAX {
-            return Err(format!("its types have more than {FUNCTION_PARTS_MAX} parts"));
+            return Err(format!(
+                "its types have more than {FUNCTION_PARTS_MAX} parts (types, fields and cases; a long name is several parts)"
+            ));
         }
         Ok(())
     }
@@ -46,11 +49,11 @@ impl Parts {
 }
 
 impl TypeReader<'_> {
-    pub(crate) fn read(&self, ty: ComponentValType, parts: &mut Parts) -> Result<WitType, String> {
+    pub(crate) fn read(&self, ty: ComponentValType, parts: &mut PartCount) -> Result<WitType, String> {
         self.read_type(ty, 0, parts)
     }
 
-    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+    fn read_type(&self, ty: ComponentValType, depth: usize, parts: &mut PartCount) -> Result<WitType, String> {
         parts.add(1)?;
         if depth > TYPE_DEPTH_MAX {
             return Err(format!("its types nest deeper than {TYPE_DEPTH_MAX}"));
@@ -61,7 +64,7 @@ impl TypeReader<'_> {
         }
     }
 
-    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut Parts) -> Result<WitType, String> {
+    fn read_defined(&self, ty: &ComponentDefinedType, depth: usize, parts: &mut PartCount) -> Result<WitType, String> {
         names_of(ty).try_for_each(|name| parts.add_name(name))?;
         let mut read = |ty: &ComponentValType| self.read_type(*ty, depth, parts);
         Ok(match ty {
@@ -133,7 +136,7 @@ impl TypeReader<'_> {
     }
 }
 
-/// Returns whether a call can await futures of a type.
+/// Returns whether a call can await futures with a payload of this type.
 fn is_future_payload(ty: &WitType) -> bool {
     let is_text = |side: &Option<Box<WitType>>| side.as_deref().is_none_or(|ty| *ty == WitType::String);
     match ty {

@@ -57,7 +57,7 @@ pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -
     format!("`{name}({}){result}` of `{interface}`.", params.join(", "))
 }
 
-/// Returns a short name of a type.
+/// Returns a short name of a type. It omits fields and cases.
 fn type_name(ty: &WitType) -> String {
     match ty {
         WitType::Bool => "bool".to_owned(),

@@ -9,7 +9,8 @@ use super::decode::DecodeError;
 /// JavaScript).
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// Converts a number to an integer without loss: `3.0` is an integer, and `3.5` is not. Returns `None` if that is not possible.
+/// Converts a number to an integer without loss: `3.0` is an integer, and `3.5` is not. Returns `None` for a value that is not
+/// a number, for a number with a fraction, and for a float that is so large that it may have been rounded.
 fn exact_integer(value: &Value) -> Option<i128> {
     let number = value.as_number()?;
     if let Some(integer) = number.as_i128() {

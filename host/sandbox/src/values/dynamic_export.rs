@@ -75,15 +75,15 @@ pub(crate) enum NearResponse {
 
 impl ToolContract {
     /// Returns the index of the function that calls a tool.
-    pub(crate) fn call(self) -> usize {
+    pub(crate) fn call_index(self) -> usize {
         match self {
             Self::Toolwit { call, .. } | Self::Foreign(ForeignContract::Act { call, .. }) => call,
             Self::Foreign(ForeignContract::Near { execute, .. }) => execute,
         }
     }
 
-    /// Returns the indexes of all functions.
-    pub(crate) fn functions(self) -> Vec<usize> {
+    /// Returns the indexes of all functions of the contract.
+    pub(crate) fn function_indexes(self) -> Vec<usize> {
         match self {
             Self::Toolwit { tools: list, call } | Self::Foreign(ForeignContract::Act { list, call }) => {
                 vec![list, call]

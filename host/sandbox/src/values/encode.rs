@@ -7,14 +7,14 @@ use wasmtime::component::{ResourceAny, Val};
 
 use super::types::{Label, ResourceIndex, WitType};
 
-/// The largest integer that is encoded as a number. Larger integers are encoded as decimal text, because many JSON parsers
-/// convert numbers to 64-bit floats.
+/// The largest absolute value of an integer that is encoded as a number. Greater ones are encoded as decimal text, because many
+/// JSON parsers convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type, or has more handles than entities. It does not occur, because
-/// wasmtime checks types.
+/// The error for a value that does not have its declared type, or has a handle for which the caller passed no entity. It would
+/// be a bug of the host, because wasmtime checks types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a value does not have its declared type")]
+#[error("a value does not have its declared type, or has a handle without an entity")]
 pub(crate) struct EncodeError;
 
 /// A resource handle in a result.

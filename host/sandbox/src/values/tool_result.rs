@@ -28,8 +28,8 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
     })
 }
 
-/// Reads a `tool-result` from the JSON of its record. The value of an artifact that is not JSON, or would take too much
-/// memory, remains text.
+/// Reads a `tool-result` from the JSON of its record. The value of an artifact remains text if it is not JSON, or if it and the
+/// artifacts before it would take more than [`ARTIFACT_WEIGHT_MAX`] bytes of memory.
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());

@@ -34,7 +34,7 @@ pub(super) fn discover_in_background(registry: &LiveRegistry) -> Option<Discover
     if !registry
         .current()
         .plugins()
-        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
+        .any(|plugin| plugin.dynamic_tools_state().is_undiscovered())
     {
         return None;
     }

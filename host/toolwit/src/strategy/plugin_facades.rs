@@ -90,6 +90,6 @@ mod tests {
             "Sells. Call it to get the tools `find`, `cancel`."
         );
         assert_eq!(definition.names[1], "shop_orders");
-        assert_eq!(shown[0].facade().unwrap().folded().len(), 2);
+        assert_eq!(shown[0].facade().unwrap().fixed_tools().len(), 2);
     }
 }

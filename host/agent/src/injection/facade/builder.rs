@@ -211,7 +211,7 @@ impl FacadeBuilder {
             tracing::warn!(facade = self.name, "the facade has no inner tools");
         }
         let has_categories = self.tools.iter().any(|(_, categories)| !categories.is_empty());
-        let folded: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
+        let fixed_tools: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
         let (schema, rule) = match self.selection {
             Some(_) if has_categories => {
                 let message = format!("the facade `{}` has categories and a selection", self.name);
@@ -230,7 +230,7 @@ impl FacadeBuilder {
         };
         let contents = Arc::new(FacadeContents {
             name: self.name.clone(),
-            folded,
+            fixed_tools,
             rule,
             usage_notes: self.usage_notes,
             is_exclusive: self.is_exclusive,

@@ -17,7 +17,7 @@ pub(super) struct FacadeContents {
     /// Preferred name of the facade.
     pub(super) name: String,
     /// The fixed tools of all categories. A call may reveal further tools, which a function selects or fetches.
-    pub(super) folded: Tools,
+    pub(super) fixed_tools: Tools,
     pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
     pub(super) is_exclusive: bool,
@@ -42,7 +42,7 @@ impl FacadeContents {
     /// Opens the facade. The result reveals the tools and lists their preferred names.
     pub(super) async fn open(&self, arguments: Arguments, context: ToolContext) -> Result<ToolResult, ToolError> {
         let revealed = match &self.rule {
-            RevealRule::Fetched(fetch) => self.with_folded(fetch(arguments, context).await?),
+            RevealRule::Fetched(fetch) => self.with_fixed_tools(fetch(arguments, context).await?),
             _ => self.open_now(&arguments, &context)?,
         };
         if revealed.tools.is_empty() {
@@ -65,7 +65,7 @@ impl FacadeContents {
     /// Reveals the tools that need no asynchronous function.
     fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.rule {
-            RevealRule::All => self.with_folded(Vec::new()),
+            RevealRule::All => self.with_fixed_tools(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
                 let category = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
                 // In a call, the schema check has already rejected unknown categories. `reopen` has arguments of an earlier
@@ -76,14 +76,14 @@ impl FacadeContents {
                 })?;
                 self.revealed(tools)
             }
-            RevealRule::Selected(select) => self.with_folded(select(arguments, context)?),
-            RevealRule::Fetched(_) => self.with_folded(Vec::new()),
+            RevealRule::Selected(select) => self.with_fixed_tools(select(arguments, context)?),
+            RevealRule::Fetched(_) => self.with_fixed_tools(Vec::new()),
         })
     }
 
     /// Reveals the fixed tools and these additional tools.
-    fn with_folded(&self, created: Tools) -> RevealedTools {
-        self.revealed(self.folded.iter().cloned().chain(created).collect())
+    fn with_fixed_tools(&self, created: Tools) -> RevealedTools {
+        self.revealed(self.fixed_tools.iter().cloned().chain(created).collect())
     }
 
     fn revealed(&self, tools: Tools) -> RevealedTools {
@@ -94,8 +94,8 @@ impl FacadeContents {
 }
 
 impl ToolFacade for FacadeContents {
-    fn folded(&self) -> &[Arc<dyn Tool>] {
-        &self.folded
+    fn fixed_tools(&self) -> &[Arc<dyn Tool>] {
+        &self.fixed_tools
     }
 
     fn is_exclusive(&self) -> bool {

@@ -72,7 +72,7 @@ impl Facade {
     /// Returns the inner tools that do not depend on the arguments.
     #[must_use]
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
-        self.contents.folded()
+        self.contents.fixed_tools()
     }
 }
 

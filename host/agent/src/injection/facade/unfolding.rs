@@ -127,21 +127,22 @@ impl<'a> ExclusiveFacade<'a> {
     fn has_inner_tools(&self) -> bool {
         let tools = self.view.tools();
         let children = self.view.lineage().children(&self.facade.definition.id);
-        let mut folded = self.contents.folded().iter();
-        children.iter().any(|id| tools.by_id(id).is_some()) || folded.any(|inner| find_same(inner, tools).is_some())
+        let mut fixed_tools = self.contents.fixed_tools().iter();
+        children.iter().any(|id| tools.by_id(id).is_some())
+            || fixed_tools.any(|inner| find_same(inner, tools).is_some())
     }
 
     /// Returns whether the facade reveals a tool, directly or through results of the tools that it reveals.
     fn contains(&self, tool: &NamedTool) -> bool {
         let mut ancestors = self.view.lineage().ancestors(&tool.definition.id);
         let mut layers = decorator_chain(&tool.tool);
-        let is_folded = |layer| {
+        let is_fixed_tool = |layer| {
             self.contents
-                .folded()
+                .fixed_tools()
                 .iter()
                 .any(|inner| address(inner) == address(layer))
         };
-        ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
+        ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_fixed_tool)
     }
 
     /// Returns the names of the first [`NAMES_SHOWN_MAX`] inner tools, for the model.

@@ -14,7 +14,7 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 /// The loop evaluates the strategy after every tool that ran, whether it succeeded or failed, in call order, and after every
 /// late result. The strategies of this crate store only configuration, and derive everything else from the
 /// [`ConversationView`]. The same conversation therefore always ends with the same tools, after a resume, in a replay and in a
-/// fork. There are two exceptions: [`RegisteredTools`](crate::injection::RegisteredTools) follows a registry that the
+/// fork. There are two exceptions: [`RegisteredTools`](crate::injection::RegisteredTools) follows a shared tool set that the
 /// application changes, and [`Unlock::by_blackboard`](crate::injection::Unlock::by_blackboard) depends on a blackboard.
 ///
 /// A strategy that follows another outside source of tools, such as a plugin directory, should read that source only in

@@ -1,10 +1,12 @@
 //! The calls of a conversation.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use toolwit_core::limits::LOGGED_ARGUMENTS_BYTES_MAX;
+use toolwit_core::text::json_weight_of;
 use toolwit_core::{Arguments, ToolId, ToolName};
 
 /// A call that ran and returned a result.
@@ -22,6 +24,9 @@ pub struct PastCall {
     #[serde(default)]
     pub identities: Vec<ToolId>,
     /// Arguments of the call.
+    ///
+    /// The log drops those of older calls if all together hold more than [`LOGGED_ARGUMENTS_BYTES_MAX`]. It always has those
+    /// of the last successful call of each tool.
     pub arguments: Arguments,
     /// Whether the call failed.
     pub is_error: bool,
@@ -62,6 +67,9 @@ pub struct CallLog {
     succeeded_names: HashSet<String>,
     /// The types of the artifacts of successful calls.
     artifact_kinds: BTreeSet<String>,
+    /// The positions of the calls whose arguments are kept, oldest first, each with the memory of the arguments.
+    kept_arguments: VecDeque<(usize, u64)>,
+    kept_bytes: u64,
 }
 
 impl PartialEq for CallLog {
@@ -81,7 +89,29 @@ impl CallLog {
             self.succeeded_names.insert(call.name.to_string());
             self.artifact_kinds.extend(call.artifacts.iter().cloned());
         }
+        if !call.arguments.is_empty() {
+            let bytes = json_weight_of(&call.arguments);
+            self.kept_arguments.push_back((self.calls.len(), bytes));
+            self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+        }
         self.calls.push(call);
+        self.drop_old_arguments();
+    }
+
+    /// Drops the oldest arguments until the rest fits the limit.
+    fn drop_old_arguments(&mut self) {
+        while self.kept_bytes > LOGGED_ARGUMENTS_BYTES_MAX {
+            let is_droppable = |&(position, _): &(usize, u64)| {
+                let call = &self.calls[position];
+                self.last_success.get(&call.tool) != Some(&position)
+            };
+            let droppable = self.kept_arguments.iter().position(is_droppable);
+            let Some((position, bytes)) = droppable.and_then(|index| self.kept_arguments.remove(index)) else {
+                return;
+            };
+            self.calls[position].arguments = Arguments::new();
+            self.kept_bytes -= bytes;
+        }
     }
 
     /// Returns all calls, oldest first.
@@ -128,5 +158,52 @@ impl CallLog {
 impl Extend<PastCall> for CallLog {
     fn extend<I: IntoIterator<Item = PastCall>>(&mut self, calls: I) {
         calls.into_iter().for_each(|call| self.push(call));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Returns a call of a tool with a text of a third of the limit.
+    fn call(tool: &str, is_error: bool) -> PastCall {
+        let text = "x".repeat(usize::try_from(LOGGED_ARGUMENTS_BYTES_MAX / 3).unwrap());
+        let mut arguments = Arguments::new();
+        arguments.insert("text".to_owned(), text.into());
+        PastCall {
+            arguments,
+            is_error,
+            ..PastCall::new(1, ToolName::parse(tool).unwrap(), ToolId::native(tool))
+        }
+    }
+
+    /// Returns the positions of the calls that have their arguments.
+    fn with_arguments(log: &CallLog) -> Vec<usize> {
+        let calls = log.all().iter().enumerate();
+        let kept = calls.filter(|(_, call)| !call.arguments.is_empty());
+        kept.map(|(position, _)| position).collect()
+    }
+
+    #[test]
+    fn old_arguments_are_dropped_except_those_of_the_last_successful_call_of_a_tool() {
+        let mut log = CallLog::default();
+        log.extend([call("open", false), call("write", true)]);
+        assert_eq!(with_arguments(&log), [0, 1], "they fit");
+        log.extend((0..4).map(|_| call("write", true)));
+        assert_eq!(with_arguments(&log), [0, 5]);
+        log.extend([call("write", false), call("write", false)]);
+        assert_eq!(with_arguments(&log), [0, 7]);
+        assert_eq!(log.all().len(), 8);
+        let (position, opened) = log.last_success(&ToolId::native("open")).unwrap();
+        assert_eq!((position, opened), (0, &call("open", false)));
+    }
+
+    #[test]
+    fn the_arguments_of_any_number_of_calls_fit_the_limit() {
+        let mut log = CallLog::default();
+        log.extend((0..100).map(|_| call("write", false)));
+        assert!(log.kept_bytes <= LOGGED_ARGUMENTS_BYTES_MAX);
+        assert_eq!(with_arguments(&log).len(), log.kept_arguments.len());
     }
 }

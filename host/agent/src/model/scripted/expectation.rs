@@ -5,9 +5,9 @@ use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or can never hold, is an error of the script: an empty expectation, an empty text
-/// to find, an invalid tool name, a tool that is both expected and excluded. The error occurs when the script is parsed or, for
-/// a script that is built in code, when the turn would be played.
+/// An expectation that can never fail, or can never hold, is an error of the script, such as an empty expectation, an empty
+/// text to find, an invalid tool name, or a tool that is both expected and excluded. The error occurs when the script is parsed
+/// or, for a script that is built in code, when the turn would be played.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
@@ -123,7 +123,7 @@ impl Expectation {
     }
 }
 
-/// Adds a message for each result that does not match, or one message if their number differs.
+/// Adds a message for each condition that a result does not meet, or one message if the number of results differs.
 fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failures: &mut Vec<String>) {
     if expected.len() != results.len() {
         let tools: Vec<&str> = results.iter().map(|result| result.tool).collect();
@@ -143,7 +143,7 @@ fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failure
     }
 }
 
-/// Returns the reason why a list of tool names is invalid, or `None` if it is valid.
+/// Returns the reason why a list of tool names is invalid, or `None` if it is valid. `key` is its key in a scenario.
 fn names_flaw(key: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return Some(format!("`{key}` is empty, so it can never fail"));

@@ -5,9 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use crate::model::ChatRequest;
 use toolwit_core::Role;
 
-/// Returns the reason why a provider would reject the request, or `None` if it is valid. Reasons are: a call without a
-/// result, a duplicate result, results out of order, two calls of one response with the same id, two tools with one name, an
-/// empty history.
+/// Returns the reason why a provider would reject the request, or `None` if the request is valid. Reasons are: a call without a
+/// result, a result without a call, a duplicate result, results out of order, two calls of one response with the same id, two
+/// tools with one name, and an empty history.
 ///
 /// A scripted model is stricter than most providers, so that providers accept the requests that it accepts.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {

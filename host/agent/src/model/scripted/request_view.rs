@@ -16,7 +16,7 @@ const NAMES_MAX: usize = 20;
 /// Minimum Jaro–Winkler similarity at which a name is suggested for another.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// The content of a request to which a script can refer.
+/// The messages and the tools of a request, to which a script can refer.
 #[derive(Clone, Copy)]
 pub(super) struct RequestView<'a> {
     messages: &'a [Message],
@@ -43,7 +43,7 @@ impl<'a> RequestView<'a> {
         self.tools.iter().any(|tool| tool.name.as_str() == name)
     }
 
-    /// Lists the declared tools, and the one whose name is most similar to `name`.
+    /// Lists the declared tools for an error message, and names the one that is most similar to `name`, if any is.
     pub(super) fn describe_tools(&self, name: &str) -> String {
         let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         if names.is_empty() {
@@ -61,7 +61,7 @@ impl<'a> RequestView<'a> {
         text
     }
 
-    /// Returns the user's latest message.
+    /// Returns the user's latest message, if there is one.
     pub(super) fn prompt(&self) -> Option<&'a str> {
         self.messages.iter().rev().find_map(|message| match &message.role {
             Role::User { content } => Some(content.as_str()),
@@ -94,7 +94,7 @@ impl ToolResultView<'_> {
     }
 }
 
-/// Truncates a text for an error message.
+/// Quotes a text for an error message, truncated to [`EXCERPT_CHARS_MAX`].
 pub(super) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT_CHARS_MAX) {
         Some((end, _)) => format!("`{}…`", &text[..end]),
@@ -102,7 +102,7 @@ pub(super) fn excerpt(text: &str) -> String {
     }
 }
 
-/// Lists names for an error message.
+/// Lists names for an error message, at most [`NAMES_MAX`].
 pub(super) fn quoted(names: &[&str]) -> String {
     let listed: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMES_MAX) {

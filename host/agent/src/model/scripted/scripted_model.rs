@@ -1,4 +1,4 @@
-//! The scripted model.
+//! The scripted model, and the progress of its script.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::model::{ChatModel, ChatRequest, ChatResponse, DeclaredTool, ModelErro
 use toolwit_core::{Message, ToolCall, ToolName};
 
 /// Number of bytes that count as one token.
-const TOKEN_BYTES: usize = 4;
+const BYTES_PER_TOKEN: usize = 4;
 
 /// A model that plays its turns in order and checks the request against the expectation of each.
 ///
@@ -39,7 +39,7 @@ pub struct ScriptedModel {
     pub(super) name: String,
     pub(super) prompt: Option<String>,
     pub(super) turns: Vec<ScriptedTurn>,
-    progress: Mutex<Progress>,
+    progress: Mutex<ScriptProgress>,
 }
 
 /// A request that a scripted model received.
@@ -54,7 +54,7 @@ pub struct RecordedRequest {
 
 /// The progress of a script.
 #[derive(Debug, Default)]
-struct Progress {
+struct ScriptProgress {
     played_turns: usize,
     /// The number of calls in all responses so far.
     call_count: u64,
@@ -93,7 +93,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Sets the user's prompt with which the script is played.
+    /// Sets the user's prompt for which the script is written. The model does not check it.
     #[must_use]
     pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
@@ -119,7 +119,7 @@ impl ScriptedModel {
         self.turn(ScriptedTurn::answer(text))
     }
 
-    /// Returns the user's prompt with which the script is played.
+    /// Returns the user's prompt for which the script is written, if it is set.
     #[must_use]
     pub fn prompt(&self) -> Option<&str> {
         self.prompt.as_deref()
@@ -137,7 +137,7 @@ impl ScriptedModel {
         self.progress().requests.clone()
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ScriptProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,6 +182,7 @@ impl ScriptedModel {
         Ok(outcome)
     }
 
+    /// Returns the error of this script.
     fn mismatch(&self, why: String) -> ModelError {
         ModelError::Script {
             message: format!("the script `{}` does not match: {why}", self.name),
@@ -224,6 +225,8 @@ impl ChatModel for ScriptedModel {
     }
 }
 
+/// Returns the response of a turn, with its references replaced by values of the request. `earlier_calls` is the number of
+/// calls in earlier responses.
 fn respond(
     turn: &ScriptedTurn,
     text: &str,
@@ -260,8 +263,9 @@ fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: Ch
     response
 }
 
+/// Returns the estimated number of tokens, rounded up.
 fn tokens(bytes: usize) -> u64 {
-    bytes.div_ceil(TOKEN_BYTES) as u64
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 fn message_bytes(message: &Message) -> usize {

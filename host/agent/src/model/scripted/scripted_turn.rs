@@ -105,13 +105,14 @@ impl ScriptedTurn {
         self.with_call(ScriptedCall::new(tool, arguments))
     }
 
-    /// Calls another tool in the same turn, with arguments that are sent unchanged.
+    /// Calls another tool in the same turn, with arguments that are sent unchanged, valid or not. This has no effect on a turn
+    /// that fails or never responds.
     #[must_use]
     pub fn and_call_verbatim(self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         self.with_call(ScriptedCall::verbatim(tool, arguments))
     }
 
-    /// Sets the id of the latest call, possibly to a duplicate. The default ids are `call_1`, `call_2`, ….
+    /// Sets the id of the call that was added last, possibly to a duplicate. The default ids are `call_1`, `call_2`, ….
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         if let TurnAction::Respond { calls, .. } = &mut self.action
@@ -122,7 +123,7 @@ impl ScriptedTurn {
         self
     }
 
-    /// Sets the text of a turn that calls tools.
+    /// Sets the text of a turn that calls tools or answers.
     #[must_use]
     pub fn with_text(mut self, content: impl Into<String>) -> Self {
         if let TurnAction::Respond { text, .. } = &mut self.action {
@@ -168,7 +169,7 @@ impl ScriptedTurn {
         self
     }
 
-    /// Returns the reason why the turn can never be played or its expectation can never fail, or `None` if the turn is
+    /// Returns the reason why the turn can never be played, or why its expectation can never fail, or `None` if the turn is
     /// valid.
     pub(super) fn flaw(&self) -> Option<String> {
         let action = match &self.action {
@@ -198,7 +199,8 @@ impl ScriptedCall {
         }
     }
 
-    pub(super) fn flaw(&self) -> Option<String> {
+    /// Returns the reason why a reference in the call is malformed, or `None` if the call is valid.
+    fn flaw(&self) -> Option<String> {
         let arguments = match &self.arguments {
             CallArguments::Json(value) => template::value_flaw(value),
             CallArguments::Verbatim(_) => None,

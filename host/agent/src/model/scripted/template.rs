@@ -22,14 +22,20 @@ struct TemplateReference<'t> {
     /// The reference as it is in the template, for errors.
     source_text: &'t str,
     source: ReferenceSource<'t>,
+    /// The steps into the value. For [`ReferenceSource::Results`], the first step is the index of the result.
     path: Vec<String>,
 }
 
+/// The part of the request to which a reference refers.
 #[derive(Debug, PartialEq)]
 enum ReferenceSource<'t> {
+    /// The latest result.
     Result,
+    /// The results since the model's previous response.
     Results,
+    /// The user's latest message.
     Prompt,
+    /// The latest result of this tool.
     Tool(&'t str),
 }
 
@@ -99,7 +105,9 @@ impl<'t> TemplateReference<'t> {
             None => json_pointer::parse(rest)?,
         };
         if rest.starts_with('.') && path.iter().any(String::is_empty) {
-            return Err(format!("the reference `{{{{{source_text}}}}}` has an empty step"));
+            return Err(format!(
+                "the reference `{{{{{source_text}}}}}` must not have an empty step"
+            ));
         }
         let source = match source {
             "result" => ReferenceSource::Result,
@@ -113,9 +121,9 @@ impl<'t> TemplateReference<'t> {
             }
         };
         match source {
-            ReferenceSource::Prompt if !path.is_empty() => {
-                Err(format!("the reference `{{{{{source_text}}}}}` looks into a text"))
-            }
+            ReferenceSource::Prompt if !path.is_empty() => Err(format!(
+                "the reference `{{{{{source_text}}}}}` must not have steps, because the prompt is a text"
+            )),
             ReferenceSource::Results if path.first().is_none_or(|index| index.parse::<usize>().is_err()) => Err(
                 format!("the reference `{{{{{source_text}}}}}` must give the index of the result: `results.0`"),
             ),
@@ -127,6 +135,7 @@ impl<'t> TemplateReference<'t> {
         }
     }
 
+    /// Returns the value of the reference in a request. The error is the reason why the request does not have it.
     fn look_up(&self, request: &RequestView<'_>) -> Result<Value, String> {
         let (value, path) = match self.source {
             ReferenceSource::Prompt => (

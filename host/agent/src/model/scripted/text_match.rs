@@ -6,7 +6,8 @@ use super::json_pointer;
 use super::request_view::{ToolResultView, excerpt};
 use toolwit_core::ToolName;
 
-/// Conditions on a text, or on a tool result. All of them must hold.
+/// Conditions on a text, or on a tool result. All of them must hold. [`tool`](Self::tool), [`error`](Self::error) and
+/// [`success`](Self::success) are for results only.
 ///
 /// JSON numbers are compared by value: `12` equals `12.0`, but not `"12"`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,7 +94,8 @@ impl TextMatch {
         pointer.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
-    /// Returns the reason why the match is not valid for a prompt, or `None` if it is.
+    /// Returns the reason why the match can never fail or never hold for a prompt, or has conditions on a result. Returns
+    /// `None` if it is valid.
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {
             (None, None) => self.flaw(),

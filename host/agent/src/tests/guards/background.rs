@@ -55,9 +55,9 @@ async fn the_approval_of_a_removed_tool_applies_to_its_late_result_also_after_a_
 // accept: 80
 #[tokio::test]
 async fn the_approval_of_a_tool_that_its_registry_removes_during_the_call_applies_to_its_result() {
-    let registry = ToolRegistry::new();
-    registry.register(find("find", 1).with_name("find"));
-    let other = registry.clone();
+    let shared_tools = SharedToolSet::new();
+    shared_tools.register(find("find", 1).with_name("find"));
+    let other = shared_tools.clone();
     let change = tool("change", move |_, _| {
         assert!(other.unregister("find"));
         Ok(ToolResult::text("changed"))
@@ -68,7 +68,7 @@ async fn the_approval_of_a_tool_that_its_registry_removes_during_the_call_applie
     ];
     let results = run_steps(steps, |builder| {
         builder
-            .registry(&registry)
+            .shared_tools(&shared_tools)
             .tools([change])
             .decorate("find", only_find())
     });

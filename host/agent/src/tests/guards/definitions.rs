@@ -110,9 +110,9 @@ async fn a_guarded_call_written_for_an_earlier_schema_of_the_same_response_does_
 // accept: 91
 #[tokio::test]
 async fn a_registry_that_changes_while_the_conversation_runs_is_followed_from_the_next_request() {
-    let registry = ToolRegistry::new();
-    registry.register(taking("look", "at"));
-    let other = registry.clone();
+    let shared_tools = SharedToolSet::new();
+    shared_tools.register(taking("look", "at"));
+    let other = shared_tools.clone();
     let change = tool("change", move |_, _| {
         other.register(taking("look", "name"));
         other.register(
@@ -125,14 +125,14 @@ async fn a_registry_that_changes_while_the_conversation_runs_is_followed_from_th
     });
     let look = |parameter: &str| call([("look", json!({parameter: "x"}))]);
     let (builder, model) = TestModel::playing([look("at"), invoke("change"), look("name"), reply("ok"), reply("ok")]);
-    let mut conversation = builder.registry(&registry).tools([change]).build().unwrap();
+    let mut conversation = builder.shared_tools(&shared_tools).tools([change]).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!((results[0], results[2]), (r#"at = "x""#, r#"name = "x""#));
     assert_eq!(model.request(0).names, ["look", "change"]);
     assert_eq!(model.request(2).names, ["look", "change", "new"]);
     assert!(model.request(2).serialised[0].contains("Takes name."));
-    assert!(registry.unregister("new"));
+    assert!(shared_tools.unregister("new"));
     conversation.run("again").await.unwrap();
     assert_eq!(model.request(4).names, ["look", "change"]);
 }

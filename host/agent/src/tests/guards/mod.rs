@@ -12,8 +12,8 @@ use super::unfolding::open;
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, InjectionStrategy, Playbook, StateMachine, Unlock};
 use toolwit_core::{
-    Approval, ApprovalGate, ApprovalRequest, Decorator, NativeEntity, NoArguments, ToolExt, ToolId, ToolLookup,
-    ToolProvider, ToolRegistry, ToolSelector,
+    Approval, ApprovalGate, ApprovalRequest, Decorator, NativeEntity, NoArguments, SharedToolSet, ToolExt, ToolId,
+    ToolLookup, ToolProvider, ToolSelector,
 };
 
 const DENIED: &str = "not approved";

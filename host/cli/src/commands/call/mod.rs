@@ -196,7 +196,7 @@ async fn compile_plugin(
         return Ok(());
     };
     let text = format!("compiling {owner}");
-    let compilation = with_spinner(printer, &text, plugin.prepare());
+    let compilation = with_spinner(printer, &text, plugin.compile());
     tokio::select! {
         biased;
         compilation = compilation => compilation.map(|_| ()),

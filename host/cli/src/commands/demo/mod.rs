@@ -102,7 +102,7 @@ async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationTok
             if cancel.is_cancelled() {
                 break;
             }
-            plugin.prepare().await?;
+            plugin.compile().await?;
         }
         Ok::<_, Error>(())
     };

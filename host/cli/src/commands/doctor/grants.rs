@@ -18,7 +18,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
-        let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
+        let effective = EffectiveRights::new(plugin.declared_capabilities(), grants, plugin.name(), digest);
         warn_about_stale_grants(plugin, grants, findings);
         match plugin.rights().await {
             Ok(rights) => report_ineffective_rules(plugin, &rights, findings),
@@ -53,7 +53,7 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
 /// secret, no call of the plugin runs. Warns about granted variables without a value.
 fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
-    for rule in rights.unenforceable.values() {
+    for rule in rights.unenforceable_directories.values() {
         let message = format!("a rule of {name} allows nothing: {rule}");
         let show = SuggestedCommand::new("grant").operand(name);
         let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");
@@ -106,7 +106,7 @@ fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Find
 
 fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let name = &need.name;
-    let hint = missing_value_hint(plugin.name(), plugin.declared(), name);
+    let hint = missing_value_hint(plugin.name(), plugin.declared_capabilities(), name);
     let plugin = plugin.name();
     let description_suffix = match need.description.trim() {
         "" => String::new(),

@@ -99,8 +99,11 @@ impl Grant {
 
 /// Prints the granted rules, with a warning for each kind that the component does not import.
 fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: bool) -> Result<(), Failure> {
-    let is_imported =
-        |capabilities: &[Capability]| capabilities.iter().any(|capability| plugin.declared().has(*capability));
+    let is_imported = |capabilities: &[Capability]| {
+        capabilities
+            .iter()
+            .any(|capability| plugin.declared_capabilities().has(*capability))
+    };
     let without_effect: Vec<_> = flags::rule_kinds(rules)
         .into_iter()
         .filter(|(_, capabilities)| !is_imported(capabilities))

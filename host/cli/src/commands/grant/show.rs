@@ -42,7 +42,11 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let grants = file.read().map_err(Error::from)?;
     let digest = &plugin.inspection().digest;
-    let rules_of = |grant| EffectiveRights::of_grants(plugin.declared(), [grant]).rules.describe();
+    let rules_of = |grant| {
+        EffectiveRights::of_grants(plugin.declared_capabilities(), [grant])
+            .rules
+            .describe()
+    };
     let mut shown_grants = Vec::new();
     for grant in grants.grants.iter().filter(|grant| grant.is_for(plugin.name(), digest)) {
         shown_grants.push(ShownGrant {
@@ -51,7 +55,7 @@ pub(super) fn print(
             rules: rules_of(grant),
         });
     }
-    let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
+    let effective = EffectiveRights::new(plugin.declared_capabilities(), &grants, plugin.name(), digest);
     let stale = stale_grants(&grants, plugin.name(), digest);
     let stale_rules: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
     let requests = requested.map_or_else(Vec::new, |requested| requests::compare_requests(requested, &effective));
@@ -68,7 +72,7 @@ pub(super) fn print(
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
-            "declared": plugin.declared(),
+            "declared": plugin.declared_capabilities(),
             "needs": needs.collect::<Vec<_>>(),
             "requests": requests,
             "requests_omitted": omitted_requests,
@@ -101,7 +105,7 @@ pub(super) fn print(
 
 /// Lists the capabilities that the component imports.
 fn imports_text(plugin: &Plugin) -> String {
-    let capabilities = plugin.declared().capabilities().iter();
+    let capabilities = plugin.declared_capabilities().capabilities().iter();
     let names: Vec<_> = capabilities
         .map(|capability| format!("{capability:?}").to_lowercase())
         .collect();

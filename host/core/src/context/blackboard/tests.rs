@@ -115,7 +115,7 @@ fn a_nested_board_inherits_objects_and_shares_new_ones_by_rule() {
 #[test]
 fn blackboard_needs_a_process() {
     let error = ToolContext::new().blackboard().err().unwrap();
-    assert!(error.to_string().contains("no process"), "{error}");
+    assert!(error.to_string().contains("no blackboard"), "{error}");
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     let context = ToolContext::new().with_blackboard(board.clone());
     context.blackboard().unwrap().put(customer("a")).unwrap();

@@ -152,7 +152,7 @@ proptest! {
     fn a_budget_that_is_used_up_is_reported_whatever_the_outcome(steps in 1_u64..30, value in value()) {
         let validator = InputValidator::of(&definition(json!({"type": "object", "additionalProperties": {"items": true}}))).unwrap();
         let arguments = json!({"a": [value, 1, 2, 3], "b": []});
-        let budget = StepBudget { steps, ..validator.budget(u64::MAX, 0) };
+        let budget = ValidationBudget { steps, ..validator.budget(u64::MAX, 0) };
         let outcome = budget.run(|| validator.validator.is_valid(MeteredValue(&arguments)));
         prop_assert!(outcome.is_none_or(|is_valid| is_valid));
     }

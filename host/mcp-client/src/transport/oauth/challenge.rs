@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode};
 /// The maximum length of a header that is parsed, in bytes. A longer one is ignored.
 const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 
-/// The requirements of a server that refused a token.
+/// The requirements of a server that refused a token, or a request without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// The scopes that the request needs.
@@ -65,7 +65,7 @@ fn parse(text: &str) -> Challenge {
     }
 }
 
-/// Splits text after its first value, which is quoted or not.
+/// Returns the value at the start of a text, without quotes and escapes, and the rest of the text.
 fn parameter_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());

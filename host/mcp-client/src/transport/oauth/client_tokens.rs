@@ -8,8 +8,8 @@ use tokio::sync::Mutex;
 use url::Url;
 use zeroize::Zeroizing;
 
+use super::authorization_server::{AuthorizationServer, TokenEndpoint};
 use super::challenge::Challenge;
-use super::issuer::{AuthorizationServer, TokenEndpoint};
 use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form};
 use crate::value::Redaction;
@@ -49,7 +49,7 @@ struct TokenState {
     is_unstored: bool,
     /// The scopes of `step_up_scopes` that the server has required.
     required_step_up_scopes: BTreeSet<String>,
-    /// The resource identifier of the server.
+    /// The resource identifier of the server, once it is known.
     resource: Option<String>,
     endpoint: Option<TokenEndpoint>,
 }
@@ -79,19 +79,19 @@ impl ClientTokens {
     /// # Errors
     /// The reason why there is no token.
     pub(crate) async fn header(self: &Arc<Self>) -> Result<HeaderValue, String> {
-        self.renewed(None).await
+        self.fresh_header(None).await
     }
 
     /// Returns a new header after the server has refused a header with a challenge.
     ///
     /// # Errors
     /// If the server requires a scope that is not allowed, or the reason why there is no token.
-    pub(crate) async fn answer(
+    pub(crate) async fn answer_challenge(
         self: &Arc<Self>,
         refused: HeaderValue,
         challenge: Challenge,
     ) -> Result<HeaderValue, String> {
-        self.renewed(Some((refused, challenge))).await
+        self.fresh_header(Some((refused, challenge))).await
     }
 
     /// Returns the reason why there is no token, if the last request failed.
@@ -99,8 +99,9 @@ impl ClientTokens {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Renews the token if necessary. If the caller is cancelled, the task continues and stores a new refresh token.
-    async fn renewed(self: &Arc<Self>, refusal: Option<(HeaderValue, Challenge)>) -> Result<HeaderValue, String> {
+    /// Returns the header of a fresh token, and requests a token if necessary. If the caller is cancelled, the request
+    /// continues, and a new refresh token is stored.
+    async fn fresh_header(self: &Arc<Self>, refusal: Option<(HeaderValue, Challenge)>) -> Result<HeaderValue, String> {
         let source = self.clone();
         let task = tokio::spawn(async move {
             let mut state = source.state.lock().await;
@@ -109,7 +110,7 @@ impl ClientTokens {
             }
             let token = match state.token.take().filter(AccessToken::is_fresh) {
                 Some(token) => Ok(token),
-                None => source.request(&mut state).await,
+                None => source.request_token(&mut state).await,
             };
             // A response without a usable token may still have replaced the refresh token.
             let stored = source.store_refresh_token(&mut state);
@@ -122,7 +123,10 @@ impl ClientTokens {
         renewed
     }
 
-    /// Removes a token that the server refused, and adds the scopes that it requires.
+    /// Removes a token that the server refused, and adds the scopes that the server requires to those of later requests.
+    ///
+    /// # Errors
+    /// If another token of the client would not satisfy the challenge, or the metadata of the server cannot be used.
     async fn handle_refusal(
         &self,
         state: &mut TokenState,
@@ -134,9 +138,14 @@ impl ClientTokens {
             // Another request has renewed the token.
             return Ok(());
         }
-        let has =
+        let is_requested =
             |scope: &String| self.credentials.scopes.contains(scope) || state.required_step_up_scopes.contains(scope);
-        let missing: Vec<String> = challenge.scopes.iter().filter(|scope| !has(scope)).cloned().collect();
+        let missing: Vec<String> = challenge
+            .scopes
+            .iter()
+            .filter(|scope| !is_requested(scope))
+            .cloned()
+            .collect();
         if let Some(scope) = missing
             .iter()
             .find(|scope| !self.credentials.step_up_scopes.contains(scope))
@@ -160,7 +169,7 @@ impl ClientTokens {
     }
 
     /// Requests a token from the issuer.
-    async fn request(&self, state: &mut TokenState) -> Result<AccessToken, String> {
+    async fn request_token(&self, state: &mut TokenState) -> Result<AccessToken, String> {
         let issuer = &self.credentials.issuer;
         if state.resource.is_none() {
             state.resource = Some(resource_identifier(&self.server, issuer, None, &self.redaction).await?);

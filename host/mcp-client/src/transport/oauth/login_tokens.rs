@@ -7,8 +7,8 @@ use tokio::sync::Mutex;
 use url::Url;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::authorization_server::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same_issuer};
 use super::challenge::Challenge;
-use super::issuer::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same_issuer};
 use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
 use super::token_source::TokenFailure;
@@ -21,7 +21,7 @@ const INVALID_GRANT: &str = "invalid_grant";
 /// The reason why there is no token, if there is no login.
 const NO_LOGIN: &str = "it requires a login";
 
-/// The settings that a stored login must match.
+/// The settings of a login. A stored login must match the issuer and the id of the client.
 pub(crate) struct LoginRules {
     /// The configured issuer.
     pub(crate) issuer: Option<Url>,
@@ -49,6 +49,7 @@ pub(crate) struct LoginTokens {
 struct LoginState {
     /// Whether the stored login was read.
     is_read: bool,
+    /// `None` if the user has not logged in.
     current: Option<CurrentLogin>,
     endpoint: Option<TokenEndpoint>,
 }
@@ -75,20 +76,20 @@ impl LoginTokens {
 
     /// Returns the value of the header `Authorization`. `None` if the user has not logged in.
     pub(super) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>, TokenFailure> {
-        self.renewed(None).await
+        self.fresh_header(None).await
     }
 
     /// Returns a new header after the server has refused a header, or a request without a header.
-    pub(super) async fn answer(
+    pub(super) async fn answer_challenge(
         self: &Arc<Self>,
         refused: Option<HeaderValue>,
         challenge: Challenge,
     ) -> Result<HeaderValue, TokenFailure> {
-        let renewed = self.renewed(Some((refused, challenge))).await?;
+        let renewed = self.fresh_header(Some((refused, challenge))).await?;
         renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN))
     }
 
-    /// Returns the failure of a request whose renewed token the server has refused, too.
+    /// Records and returns the failure of a request whose renewed token the server has refused, too.
     pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
         let failure = if challenge.is_insufficient_scope {
             self.scope_failure(challenge)
@@ -108,8 +109,9 @@ impl LoginTokens {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Renews the token if necessary. If the caller is cancelled, the task continues and stores a new refresh token.
-    async fn renewed(
+    /// Returns the header of a fresh token, and renews the token if necessary. `None` if the user has not logged in. If the
+    /// caller is cancelled, the renewal continues and a new refresh token is stored.
+    async fn fresh_header(
         self: &Arc<Self>,
         refusal: Option<(Option<HeaderValue>, Challenge)>,
     ) -> Result<Option<HeaderValue>, TokenFailure> {
@@ -231,7 +233,10 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Reads the stored login, which must be for the configured issuer and client. Its tokens are added to the redaction.
+    /// Reads the stored login, and adds its tokens to the redaction. `None` if the user has not logged in.
+    ///
+    /// # Errors
+    /// If the login cannot be read, or is for another issuer or client than the configured one.
     async fn read_stored(&self) -> Result<Option<CurrentLogin>, TokenFailure> {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);

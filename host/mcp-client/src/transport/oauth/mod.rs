@@ -3,20 +3,20 @@
 //! A client with credentials has a configured issuer, and the server can only require further scopes. For a login, the
 //! user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access tokens to the server only.
 
+mod authorization_server;
 mod challenge;
 mod client_tokens;
-mod exchange;
-mod issuer;
+mod http_request;
 mod login_tokens;
 mod resource;
 mod token_request;
 mod token_source;
 
+pub use authorization_server::AuthorizationServer;
+pub(crate) use authorization_server::{ClientAuthentication, TokenEndpoint};
 pub(crate) use challenge::Challenge;
 pub(crate) use client_tokens::{ClientTokens, OauthCredentials};
-pub(crate) use exchange::{post_json, request_challenge};
-pub use issuer::AuthorizationServer;
-pub(crate) use issuer::{ClientAuthentication, TokenEndpoint};
+pub(crate) use http_request::{post_json, request_challenge};
 pub(crate) use login_tokens::{LoginRules, LoginTokens};
 pub(crate) use resource::{ProtectedResource, default_identifier};
 pub(crate) use token_request::{ClientIdentity, Form};

@@ -5,11 +5,11 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::exchange::get;
-use super::issuer::{is_same_issuer, well_known};
+use super::authorization_server::{is_same_issuer, well_known};
+use super::http_request::get;
 use crate::value::Redaction;
 
-/// The maximum number of issuers and scopes that are read from metadata.
+/// The maximum number of issuers, and of scopes, that are read from metadata.
 const LISTED_MAX: usize = 64;
 
 /// The protected resource metadata of an MCP server.
@@ -33,7 +33,8 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Returns the description of a server, or `None` if it has no metadata.
+    /// Returns the description of a server, or `None` if it has no metadata: the server answers each request
+    /// for it with an error status.
     ///
     /// # Errors
     /// If the metadata cannot be read, or is for another server.

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use url::form_urlencoded::{self, Serializer};
 use zeroize::Zeroizing;
 
-use super::exchange;
-use super::issuer::{ClientAuthentication, TokenEndpoint};
+use super::authorization_server::{ClientAuthentication, TokenEndpoint};
+use super::http_request;
 use crate::value::Redaction;
 
 /// A token is renewed this long before it expires, so that it is valid when it arrives.
@@ -83,7 +83,7 @@ pub(crate) struct IssuedTokens {
 /// The reason why a token request has no tokens.
 #[derive(Debug)]
 pub(crate) enum TokenRequestError {
-    /// The issuer refused the request with this code.
+    /// The issuer refused the request with this code, or `no reason` if the response has no code.
     Refused(String),
     /// The request could not be sent, or its response has no tokens.
     Failed(String),
@@ -101,11 +101,12 @@ impl fmt::Display for TokenRequestError {
 /// An access token that is in use.
 pub(super) struct AccessToken {
     pub(super) header: HeaderValue,
+    /// When the token is renewed.
     renewal: Instant,
 }
 
 impl AccessToken {
-    /// Creates the header of a token. Without a validity, it is renewed after a day.
+    /// Creates the header of a token. A token without a validity is renewed as if it had the longest one.
     ///
     /// # Errors
     /// If no header can carry the token.
@@ -154,7 +155,7 @@ impl ClientIdentity {
                 }
             }
         }
-        let (is_success, body) = exchange::post(&endpoint.url, form.encode(), basic, redaction).await?;
+        let (is_success, body) = http_request::post(&endpoint.url, form.encode(), basic, redaction).await?;
         Ok((is_success, Zeroizing::new(body)))
     }
 

@@ -8,7 +8,7 @@ use super::challenge::Challenge;
 use super::client_tokens::ClientTokens;
 use super::login_tokens::LoginTokens;
 
-/// Obtains and renews the access token of a connection.
+/// The source of the access token of a connection, which obtains and renews the token.
 #[derive(Clone)]
 pub(crate) enum TokenSource {
     /// With credentials of the client.
@@ -17,7 +17,7 @@ pub(crate) enum TokenSource {
     Login(Arc<LoginTokens>),
 }
 
-/// The reason why there is no token.
+/// The reason why there is no token that the server accepts.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}{why}", if login.is_some() { "" } else { "a token cannot be obtained: " })]
 pub(crate) struct TokenFailure {
@@ -43,7 +43,7 @@ impl From<String> for TokenFailure {
 }
 
 impl TokenSource {
-    /// Returns the value of the header `Authorization`. `None` without a login.
+    /// Returns the value of the header `Authorization`. `None` if the user has not logged in.
     ///
     /// # Errors
     /// The reason why there is no token.
@@ -58,19 +58,20 @@ impl TokenSource {
     ///
     /// # Errors
     /// If the server requires a scope that the client may not request, or the reason why there is no token.
-    pub(crate) async fn answer(
+    pub(crate) async fn answer_challenge(
         &self,
         refused: Option<HeaderValue>,
         challenge: Challenge,
     ) -> Result<HeaderValue, TokenFailure> {
         match (self, refused) {
-            (Self::Client(tokens), Some(refused)) => Ok(tokens.answer(refused, challenge).await?),
+            (Self::Client(tokens), Some(refused)) => Ok(tokens.answer_challenge(refused, challenge).await?),
             (Self::Client(tokens), None) => Ok(tokens.header().await?),
-            (Self::Login(tokens), refused) => tokens.answer(refused, challenge).await,
+            (Self::Login(tokens), refused) => tokens.answer_challenge(refused, challenge).await,
         }
     }
 
-    /// Returns the failure of a request whose renewed token was refused, too. `None` if a login would not help.
+    /// Returns the failure of a request whose renewed token was refused, too. `None` for credentials of a
+    /// client, because a login would not help.
     pub(crate) fn refused_again(&self, challenge: &Challenge) -> Option<TokenFailure> {
         match self {
             Self::Client(_) => None,

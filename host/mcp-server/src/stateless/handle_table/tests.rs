@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::principal::Principal;
-use crate::stateless::live_session_limits::LiveSessionCounter;
+use crate::stateless::live_session_counter::LiveSessionCounter;
 use toolwit::Toolwit;
 
 async fn session() -> Arc<LiveSession> {

@@ -1,4 +1,4 @@
-//! The types of the items of streams and futures.
+//! The Rust types for the items of streams and the values of futures.
 
 use wasmtime::component::{ComponentType, Lift, Lower, Val};
 
@@ -7,8 +7,8 @@ const ITEM_BYTES_MIN: u64 = 2;
 
 /// An item of a stream, or the value of a future.
 pub(super) trait Item: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
-    /// Returns the minimum size of the item as JSON, in bytes.
-    fn bytes(&self) -> u64 {
+    /// Returns the minimum size of the item in the result, in bytes.
+    fn bytes_min(&self) -> u64 {
         ITEM_BYTES_MIN
     }
 
@@ -41,9 +41,9 @@ scalar_items!(
     f32 => Float32, f64 => Float64, char => Char
 );
 
-/// A byte. The bytes of a stream become a text or a data URL, in which each byte takes at least one byte.
+/// A byte of a stream. The bytes become a text or a data URL, in which each takes at least one byte.
 impl Item for u8 {
-    fn bytes(&self) -> u64 {
+    fn bytes_min(&self) -> u64 {
         1
     }
 
@@ -60,7 +60,7 @@ impl Item for u8 {
 }
 
 impl Item for String {
-    fn bytes(&self) -> u64 {
+    fn bytes_min(&self) -> u64 {
         ITEM_BYTES_MIN + self.len() as u64
     }
 
@@ -89,13 +89,18 @@ impl Item for () {
 
 /// The payload of one case of a `result`: a text, or nothing.
 pub(super) trait Payload: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
-    fn bytes(&self) -> u64;
+    /// Returns the minimum size of the payload in the result, in bytes.
+    fn bytes_min(&self) -> u64;
+
+    /// Converts the payload to a dynamic value.
     fn into_payload(self) -> Option<Box<Val>>;
+
+    /// Converts a dynamic value. Returns `None` for a value of another type.
     fn from_payload(value: Option<Box<Val>>) -> Option<Self>;
 }
 
 impl Payload for () {
-    fn bytes(&self) -> u64 {
+    fn bytes_min(&self) -> u64 {
         ITEM_BYTES_MIN
     }
 
@@ -109,8 +114,8 @@ impl Payload for () {
 }
 
 impl Payload for String {
-    fn bytes(&self) -> u64 {
-        Item::bytes(self)
+    fn bytes_min(&self) -> u64 {
+        Item::bytes_min(self)
     }
 
     fn into_payload(self) -> Option<Box<Val>> {
@@ -123,8 +128,8 @@ impl Payload for String {
 }
 
 impl<T: Payload, E: Payload> Item for Result<T, E> {
-    fn bytes(&self) -> u64 {
-        self.as_ref().map_or_else(Payload::bytes, Payload::bytes)
+    fn bytes_min(&self) -> u64 {
+        self.as_ref().map_or_else(Payload::bytes_min, Payload::bytes_min)
     }
 
     fn into_val(self) -> Val {
@@ -140,7 +145,8 @@ impl<T: Payload, E: Payload> Item for Result<T, E> {
     }
 }
 
-/// Calls a generic function with the Rust type for a scalar WIT type: `with_scalar!(ty, function(arguments))`.
+/// Calls a generic function with the Rust type for a WIT type, a scalar or a string:
+/// `with_scalar!(ty, function(arguments))`.
 macro_rules! with_scalar {
     ($ty:expr, $function:ident($($argument:expr),*)) => {
         match $ty {
@@ -162,7 +168,8 @@ macro_rules! with_scalar {
     };
 }
 
-/// Calls a generic function with the Rust type for the value of a future: a scalar, nothing, or a `result` of texts.
+/// Calls a generic function with the Rust type for the value of a future: a scalar, a string, nothing, or a `result` whose
+/// payloads are strings.
 macro_rules! with_payload {
     ($payload:expr, $function:ident($($argument:expr),*)) => {
         match $payload {

@@ -1,5 +1,5 @@
-//! The streams and futures of a call: the host writes those of the arguments, and reads those of the result within its
-//! limit.
+//! The streams and futures of a call: the host writes those of the arguments, and reads those of the result within the limit of
+//! the result.
 
 mod item;
 mod receive;
@@ -12,7 +12,7 @@ use crate::link::host::host_state::HostState;
 use crate::values::types::Function;
 
 /// Calls an export that has streams or futures in its arguments or its result. Replaces the streams and futures in the
-/// result by the values that they deliver.
+/// result by the values that they deliver, which may have `bytes_max` bytes in total.
 ///
 /// # Errors
 /// Those of the guest, [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge), and an error for a

@@ -27,7 +27,7 @@ pub(super) async fn collect(
     value: &mut Val,
     bytes_max: u64,
 ) -> wasmtime::Result<()> {
-    let budget = Budget::new(bytes_max);
+    let budget = ByteBudget::new(bytes_max);
     let mut pending = Vec::new();
     accessor.with(|mut store| start_reading(&mut store.as_context_mut(), ty, value, &budget, &mut pending))?;
     for (slot, receiver) in pending {
@@ -40,7 +40,7 @@ pub(super) async fn collect(
     Ok(())
 }
 
-/// The place in the result that a stream or a future occupies, and the value that will replace it.
+/// The position of a stream or future in the result, and the receiver of the value that will replace it.
 type PendingValue<'a> = (&'a mut Val, oneshot::Receiver<Val>);
 
 /// Starts to read each stream and future in a value. Lists and variants have none, because inspection rejects such results.
@@ -48,14 +48,14 @@ fn start_reading<'a>(
     store: &mut StoreContextMut<'_, HostState>,
     ty: &WitType,
     value: &'a mut Val,
-    budget: &Budget,
+    budget: &ByteBudget,
     pending: &mut Vec<PendingValue<'a>>,
 ) -> wasmtime::Result<()> {
     if !ty.holds_streams() {
         return Ok(());
     }
     match (ty, value) {
-        // The handles are replaced by a placeholder until `collect` writes the values.
+        // `Val::Bool` is a placeholder until `collect` writes the value.
         (WitType::Stream(item), value) => {
             let Val::Stream(stream) = std::mem::replace(value, Val::Bool(false)) else {
                 return Ok(());
@@ -92,7 +92,7 @@ fn read_stream(
     store: &mut StoreContextMut<'_, HostState>,
     item: &WitType,
     stream: StreamAny,
-    budget: &Budget,
+    budget: &ByteBudget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     if *item == WitType::U8 {
         return read_items(store, stream, budget, |bytes: Vec<u8>| {
@@ -106,7 +106,7 @@ fn read_future(
     store: &mut StoreContextMut<'_, HostState>,
     payload: Option<&WitType>,
     future: FutureAny,
-    budget: &Budget,
+    budget: &ByteBudget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     with_payload!(payload, read_value(store, future, budget))
 }
@@ -114,7 +114,7 @@ fn read_future(
 fn read_list<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     stream: StreamAny,
-    budget: &Budget,
+    budget: &ByteBudget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     read_items(store, stream, budget, |items: Vec<T>| {
         Val::List(items.into_iter().map(T::into_val).collect())
@@ -125,7 +125,7 @@ fn read_list<T: Item>(
 fn read_items<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     stream: StreamAny,
-    budget: &Budget,
+    budget: &ByteBudget,
     convert: impl FnOnce(Vec<T>) -> Val + Send + Unpin + 'static,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     let (sender, receiver) = oneshot::channel();
@@ -141,7 +141,7 @@ fn read_items<T: Item>(
 fn read_value<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     future: FutureAny,
-    budget: &Budget,
+    budget: &ByteBudget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     let (sender, receiver) = oneshot::channel();
     let future_receiver = FutureReceiver {
@@ -155,12 +155,12 @@ fn read_value<T: Item>(
 
 /// The limit on the bytes of all streams and futures of a result, and the bytes counted so far.
 #[derive(Clone)]
-struct Budget {
+struct ByteBudget {
     used: Arc<AtomicU64>,
     max: u64,
 }
 
-impl Budget {
+impl ByteBudget {
     fn new(max: u64) -> Self {
         Self {
             used: Arc::default(),
@@ -179,11 +179,12 @@ impl Budget {
     }
 }
 
-/// Collects the items of a stream, and delivers them when wasmtime drops the collector at the end of the stream.
+/// Collects the items of a stream. Converts them and sends the value when wasmtime drops the collector at the end of the
+/// stream.
 struct StreamCollector<T, F: FnOnce(Vec<T>) -> Val> {
     items: Vec<T>,
-    budget: Budget,
-    /// The receiver of the value, and the conversion of the items to the value.
+    budget: ByteBudget,
+    /// The channel for the value, and the conversion of the items to the value. `None` after the value was sent.
     destination: Option<(oneshot::Sender<Val>, F)>,
 }
 
@@ -196,7 +197,7 @@ impl<T, F: FnOnce(Vec<T>) -> Val> Drop for StreamCollector<T, F> {
     }
 }
 
-/// The number of items that are read at once.
+/// The maximum number of items that are read at once.
 const ITEMS_PER_READ: usize = 16 << 10;
 
 impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<HostState> for StreamCollector<T, F> {
@@ -215,7 +216,7 @@ impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<
         }
         let mut read = Vec::with_capacity(count);
         source.read(&mut store, &mut read)?;
-        let bytes = read.iter().map(Item::bytes).sum();
+        let bytes = read.iter().map(Item::bytes_min).sum();
         if !self.budget.count(bytes) {
             self.items = Vec::new();
             return Poll::Ready(Ok(StreamResult::Dropped));
@@ -225,9 +226,9 @@ impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<
     }
 }
 
-/// Receives the value of a future and delivers it.
+/// Receives the value of a future from the guest, and sends it to `collect`.
 struct FutureReceiver<T> {
-    budget: Budget,
+    budget: ByteBudget,
     sender: Option<oneshot::Sender<Val>>,
     item: PhantomData<fn() -> T>,
 }
@@ -245,7 +246,7 @@ impl<T: Item> FutureConsumer<HostState> for FutureReceiver<T> {
         let mut read: Option<T> = None;
         source.read(store, &mut read)?;
         if let (Some(value), Some(sender)) = (read, self.sender.take()) {
-            self.budget.count(value.bytes());
+            self.budget.count(value.bytes_min());
             // Fails only if the call has ended, which needs no value.
             let _ = sender.send(value.into_val());
         }

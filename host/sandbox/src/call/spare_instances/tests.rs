@@ -5,7 +5,7 @@ use crate::call::plugin::Plugin;
 use crate::call::runtime::{Runtime, RuntimeOptions};
 use crate::call::scope::Scope;
 use crate::link::compile::cache_location::CodeCacheLocation;
-use toolwit_core::{AfterAnswer, Arguments, ToolContext, ToolResult};
+use toolwit_core::{Arguments, DeferredWork, ToolContext, ToolResult};
 
 /// A guest whose result is the number of instructions that ran before it: start code counts, and so does the call.
 const COUNTING: &str = r#"(component
@@ -54,11 +54,11 @@ async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
 
 /// Calls the tool of a plugin, and waits until the work behind its answer is done.
 async fn call(plugin: &Arc<Plugin>) -> ToolResult {
-    let after = AfterAnswer::new();
-    let context = ToolContext::new().with_extension(after.clone());
+    let deferred_work = DeferredWork::new();
+    let context = ToolContext::new().with_extension(deferred_work.clone());
     let tools = plugin.tools(&Scope::new());
     let result = tools[0].call(Arguments::new(), &context).await.unwrap();
-    after.deliver().await;
+    deferred_work.run().await;
     result
 }
 
@@ -122,8 +122,8 @@ async fn a_spare_instance_fits_only_its_component_under_its_limits() {
         ..limits.clone()
     };
     let (one, other) = (
-        one.linked(&context).await.unwrap(),
-        other.linked(&context).await.unwrap(),
+        one.linked_component(&context).await.unwrap(),
+        other.linked_component(&context).await.unwrap(),
     );
     assert!(runtime.spares.take(&other, &limits).is_none());
     assert!(runtime.spares.take(&one, &less_fuel).is_none());

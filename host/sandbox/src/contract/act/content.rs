@@ -13,7 +13,7 @@ use toolwit_core::{Artifact, Error, ErrorKind, Phase, ToolResult};
 /// The maximum length of a media type or of an error kind, in characters.
 const LABEL_CHARS_MAX: usize = 100;
 
-/// The media type of content that has none, or an invalid one.
+/// The media type for content whose own one is missing or invalid.
 const DEFAULT_MEDIA_TYPE: &str = "application/octet-stream";
 
 /// The error kind of ACT for a session that does not exist.
@@ -23,8 +23,8 @@ const SESSION_NOT_FOUND: &str = "std:session-not-found";
 /// error.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for content that does not have the format of its media type. Also the error event, if its kind has a
-/// corresponding [`ErrorKind`] and no content precedes it.
+/// [`ErrorKind::Tool`] for JSON or CBOR that is invalid or too large. Also the error event, if its kind has a corresponding
+/// [`ErrorKind`] and no content precedes it.
 pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     let mut content = CallContent::default();
     for event in events {
@@ -83,7 +83,7 @@ impl CallContent {
         Piece::Text(format!("[{kind}, {}]", ByteCount(data.len() as u64)))
     }
 
-    /// Returns a single JSON value as the value of the result, and everything else as text.
+    /// Returns the result. A single JSON value becomes its value, no content becomes null, and everything else becomes text.
     fn into_result(mut self) -> ToolResult {
         let mut result = match (self.pieces.pop(), self.pieces.is_empty()) {
             (None, _) => ToolResult::value(Value::Null),
@@ -138,9 +138,12 @@ fn session_required(reason: &str) -> Error {
 /// Parses the content of the media type `application/json`.
 fn parse_json_content(data: &[u8]) -> Result<Value, Error> {
     if json_weight(data) > ARTIFACT_WEIGHT_MAX {
-        return Err(unreadable_content("its JSON has too many parts"));
+        let memory_max = ByteCount(ARTIFACT_WEIGHT_MAX as u64);
+        return Err(unreadable_content(&format!(
+            "its JSON takes more than {memory_max} of memory"
+        )));
     }
-    let text = std::str::from_utf8(data).map_err(|error| unreadable_content(&format!("it is not text: {error}")))?;
+    let text = std::str::from_utf8(data).map_err(|error| unreadable_content(&format!("it is not UTF-8: {error}")))?;
     parse_json(text).map_err(|error| unreadable_content(&format!("it is not JSON: {error}")))
 }
 

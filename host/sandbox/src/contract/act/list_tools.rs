@@ -67,8 +67,8 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims. A destructive tool is never read-only, and a read-only tool is also
-/// idempotent.
+/// Returns the effect class that the metadata claims, or `None` if it claims none. A destructive tool is never read-only, and a
+/// read-only tool is also idempotent.
 fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
     let is_set = |key: &str| metadata_value(metadata, key) == Some(Value::Bool(true));
     if is_set(DESTRUCTIVE) {
@@ -88,8 +88,8 @@ fn metadata_value(metadata: &Metadata, key: &str) -> Option<Value> {
     cbor::decode(encoded).ok()
 }
 
-/// Returns a text of the metadata, which is a string or a map of translations. Prefers English, then takes the first
-/// translation.
+/// Returns a text of the metadata: a string, or the English one of a map of translations, or else its first. Returns `None` for
+/// any other value.
 fn localized(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -16,7 +16,8 @@ const SECTION: &str = "act:component";
 /// The capabilities in the manifest are requests of the author. They grant nothing. Blocks for milliseconds per megabyte.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if the section is not valid CBOR, nests too deeply, or is larger than [`REQUESTS_BYTES_MAX`].
+/// [`ErrorKind::Configuration`] if the section is larger than [`REQUESTS_BYTES_MAX`], is not valid CBOR, nests too deeply, has
+/// too many parts, or has a key that is a list or a map.
 pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
     let Some(section) = section_of(component) else {
         return Ok(None);

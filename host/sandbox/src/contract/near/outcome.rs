@@ -10,7 +10,7 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
 
 /// The outcome of a call of `execute`.
 pub(crate) enum NearOutcome {
-    /// The output, as JSON or as a text.
+    /// The output, as JSON or as a text; `None` if the tool returned no output.
     Success(Option<String>),
     Failure(GuestFailure),
 }
@@ -88,8 +88,8 @@ pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     }
 }
 
-/// Converts an output. An output that is not JSON becomes a text, as in IronClaw, and so does JSON that would take too much
-/// memory.
+/// Converts an output. An output that is not JSON becomes a text, as in IronClaw, and so does JSON that would take more than
+/// [`ARTIFACT_WEIGHT_MAX`] bytes of memory.
 fn success(output: String) -> ToolResult {
     let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());
     match parsed.flatten() {
@@ -117,7 +117,7 @@ fn convert_failure(failure: GuestFailure) -> Result<ToolResult, Error> {
         return Err(Error::new(kind, Phase::Execute, message));
     }
     let mut failed = match failure.kind {
-        FailureKind::AuthRequired => ToolResult::error(format!("it needs credentials: {message}")),
+        FailureKind::AuthRequired => ToolResult::error(format!("the tool needs credentials: {message}")),
         _ => ToolResult::error(message.clone()),
     };
     failed.value = Some(json!({"kind": failure.kind.wit_name(), "code": code, "message": message}));

@@ -49,7 +49,7 @@ pub(crate) struct CallAuthority {
     denials: Mutex<DenialLog>,
     /// The allowed accesses, as text for the trace.
     allowed_accesses: Mutex<BTreeSet<String>>,
-    /// Whether another plugin makes the call and has fewer rights than this one.
+    /// Whether another plugin makes the call and lacks some of this plugin's rights.
     is_narrowed: bool,
 }
 
@@ -83,7 +83,8 @@ impl CallAuthority {
         self
     }
 
-    /// Refuses a call by another plugin that has fewer rights than this plugin, because a session instance has the full rights.
+    /// Refuses a call by another plugin that lacks some of this plugin's rights. Call it before a call in a session instance,
+    /// which has all rights of its plugin, and before other calls that must not run with fewer rights.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`].
@@ -165,13 +166,15 @@ impl CallAuthority {
         self.record(denied, DenialNotice::Reported);
     }
 
-    /// Records that the guest reads its environment and finds no variable there. Does nothing if it has variables.
+    /// Records a denied access for a guest that reads its environment and finds no variable there. Does nothing if it has
+    /// variables.
     pub(crate) fn record_environment_read(&self) {
         if !self.variables.is_empty() {
             return;
         }
         let effective = &self.rights.effective;
         for name in &effective.missing.variables {
+            // Records the denial.
             let _ = self.require_access(&AccessRequest::Variable(name));
         }
         if effective.missing.variables.is_empty()
@@ -194,8 +197,8 @@ impl CallAuthority {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. A secret need not be
-    /// exposed to the guest.
+    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. An empty variable or
+    /// setting does not count. A secret need not be exposed to the guest.
     ///
     /// # Errors
     /// [`ErrorKind::MissingKey`].
@@ -234,12 +237,13 @@ impl CallAuthority {
             ))
             .with_source(missing_grant(
                 &self.plugin,
-                self.rights.effective.declared.value_key(),
+                self.rights.effective.declared.value_grant_key(),
                 name,
             ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets, and adds the denied and the allowed accesses.
+    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed ones.
+    /// Call it once, because it takes the recorded accesses.
     pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let redacted = self.redact(outcome);
         let mut concluded = std::mem::take(&mut *self.denials()).conclude(redacted);

@@ -1,4 +1,4 @@
-//! The current grants: the content of the grants file, which is read again after every change.
+//! The current grants: those of the application, and those of the grants file, which is read again after it has changed.
 
 use std::collections::HashSet;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use super::directory_opener::DirectoryOpener;
 use super::file_stamp::FileStamp;
 use super::ledger::{Admissions, GrantUse, Ledger};
-use super::loaded_grants::{LoadedGrants, LoadedRights};
+use super::loaded_grants::{LoadedGrants, RightsDecision};
 use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::file::read_grants_file;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
@@ -36,6 +36,7 @@ pub(crate) struct CurrentGrants {
     ledger: Arc<tokio::sync::Mutex<Ledger>>,
 }
 
+/// The grants as they were last loaded, and the outcome of the last reading of the file.
 struct GrantsState {
     /// The metadata of the file from when it was last read.
     stamp: Option<FileStamp>,
@@ -43,13 +44,13 @@ struct GrantsState {
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
     load_error: Option<Error>,
-    /// The plugins and digests for which lost grants have been announced.
+    /// The names and digests of the plugins whose lost rules have been reported.
     announced: HashSet<(String, String)>,
 }
 
 impl CurrentGrants {
-    /// Reads the grants file. Without a file, only the grants of the application apply. No plugin gets access to
-    /// `protected_paths`, and no plugin can write to `plugin_paths`.
+    /// Reads the grants file, and opens the granted directories. Without a file, only the grants of the application apply. No
+    /// plugin gets access to `protected_paths` or to the file, and no plugin can write to `plugin_paths`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
@@ -79,15 +80,15 @@ impl CurrentGrants {
         load_error.map_or(Ok(current), Err)
     }
 
-    /// Lists the plugins that the grants name.
+    /// Lists the plugin that each grant names. A plugin with several grants occurs several times.
     pub(crate) fn granted_plugins(&self) -> Vec<String> {
         let state = self.lock();
         let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file has changed, or a granted directory was removed or created, since the file was read. Compares
-    /// metadata only, which is cheap enough for every call.
+    /// Returns whether the file has changed, or a granted directory was removed or created, since the grants were loaded.
+    /// Compares metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.lock();
         let file_changed = self
@@ -97,8 +98,8 @@ impl CurrentGrants {
         file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
-    /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change
-    /// the grants.
+    /// If the grants are stale, reads the file again and opens the directories that it grants. Blocks on the disk, and on other
+    /// processes that change the grants.
     pub(crate) fn reread(&self) {
         let mut directories = self.lock_directories();
         // Another thread may have read the file meanwhile.
@@ -111,14 +112,15 @@ impl CurrentGrants {
         }
     }
 
-    /// Returns whether all grants that gave these rights still apply. Does not read the file.
+    /// Returns whether all grants that gave these rights are still among the current grants, used up or not. Does not read the
+    /// file.
     pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
         let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
         rights.grant_identities.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
     }
 
-    /// Checks that the host can enforce rules.
+    /// Checks that the directories of rules can be granted in addition to the current grants.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
@@ -127,28 +129,27 @@ impl CurrentGrants {
         self.lock_directories().check(rules, &grants.unwrap_or_default())
     }
 
-    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants for one call, so pass it exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
-    pub(crate) async fn rights(
-        &self,
-        request: AuthorityRequest<'_>,
-        grant_use: GrantUse,
-    ) -> Result<GrantedRights, Error> {
-        let undecided = match self.decided_rights(request, grant_use, None)? {
-            DecidedRights::Granted(rights) => return Ok(rights),
-            DecidedRights::Undecided(grants) => grants,
+    pub(crate) async fn rights(&self, request: AuthorityRequest<'_>, grant_use: GrantUse) -> Result<CallRights, Error> {
+        let undecided = match self.decide_rights(request, grant_use, None)? {
+            CallRightsDecision::Decided(rights) => return Ok(rights),
+            CallRightsDecision::Undecided(grants) => grants,
         };
         // Boxed, because it is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
-        Ok(match self.decided_rights(request, grant_use, Some(&admissions))? {
-            DecidedRights::Granted(rights) => rights,
-            DecidedRights::Undecided(_) => OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into(),
+        Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
+            CallRightsDecision::Decided(rights) => rights,
+            CallRightsDecision::Undecided(_) => {
+                OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()
+            }
         })
     }
 
-    /// Decides which grants apply to this call. Records their use on a thread that may block.
+    /// Decides which of these grants apply to a call, on a thread that may block on recording their use. If that takes longer
+    /// than [`RECORD_WALL_MAX`], none of them applies.
     async fn admit(&self, grants: Vec<Grant>, conversation: ConversationNumber, grant_use: GrantUse) -> Admissions {
         let ledger = self.ledger.clone();
         let deciding = async move {
@@ -163,20 +164,21 @@ impl CurrentGrants {
             }
             Err(_) => {
                 tracing::error!(
-                    "the use of a grant cannot be recorded, because another process changes the grants, so that it does not apply"
+                    "a grant does not apply: its use was not recorded in time, perhaps because another process locks the grants"
                 );
                 Admissions::default()
             }
         }
     }
 
-    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. Does not read the disk.
-    fn decided_rights(
+    /// Computes the rights of a plugin for a call, or returns the grants about which the ledger must decide first. `admissions`
+    /// has the decisions of the ledger, if it has made them. Does not read the disk.
+    fn decide_rights(
         &self,
         request: AuthorityRequest<'_>,
         grant_use: GrantUse,
         admissions: Option<&Admissions>,
-    ) -> Result<DecidedRights, Error> {
+    ) -> Result<CallRightsDecision, Error> {
         let mut state = self.lock();
         let GrantsState {
             loaded,
@@ -202,23 +204,23 @@ impl CurrentGrants {
                     .with_denied(vec![denied])
                     .with_source(error.clone()))
             } else {
-                Ok(DecidedRights::Granted(
+                Ok(CallRightsDecision::Decided(
                     OpenedRights::none(request.declared, NoGrantReason::Unreadable).into(),
                 ))
             };
         }
         let Some(loaded) = loaded else {
-            return Ok(DecidedRights::Granted(request.no_rights.clone().into()));
+            return Ok(CallRightsDecision::Decided(request.no_rights.clone().into()));
         };
         let rights = match loaded.rights(request, admissions) {
-            LoadedRights::Rights(rights) => rights,
-            LoadedRights::Undecided(grants) => return Ok(DecidedRights::Undecided(grants)),
+            RightsDecision::Decided(rights) => rights,
+            RightsDecision::Undecided(grants) => return Ok(CallRightsDecision::Undecided(grants)),
         };
         let lost_rules = match grant_use {
             GrantUse::Call => loaded.newly_lost(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(DecidedRights::Granted(GrantedRights { rights, lost_rules }))
+        Ok(CallRightsDecision::Decided(CallRights { rights, lost_rules }))
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
@@ -229,8 +231,8 @@ impl CurrentGrants {
         self.directories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the grants of the application and of the file. If the file has become invalid, the last valid grants stay in
-    /// memory, to identify the plugins that had a grant.
+    /// Loads the grants of the application and of the file. If the file has become unreadable or invalid, the last valid grants
+    /// stay in memory, to identify the plugins that had a grant.
     fn refresh(&self, directories: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.application_grants.is_empty() {
@@ -266,21 +268,21 @@ fn read_grants(file: &Path) -> Result<Vec<Grant>, Error> {
     Ok(grants.grants)
 }
 
-/// The rights of a plugin, and the rules that the plugin has lost.
-pub(crate) struct GrantedRights {
+/// The rights of a plugin in a call, and the rules that the plugin has lost.
+pub(crate) struct CallRights {
     pub(crate) rights: Arc<OpenedRights>,
     /// The rules that the plugin lost because its component changed; empty except in the first call since then.
     pub(crate) lost_rules: Vec<String>,
 }
 
-/// The rights of a plugin, or the grants about which the ledger must decide first.
-enum DecidedRights {
-    Granted(GrantedRights),
+/// The rights of a plugin in a call, or the grants about which the ledger must decide first.
+enum CallRightsDecision {
+    Decided(CallRights),
     /// The grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
 
-impl From<Arc<OpenedRights>> for GrantedRights {
+impl From<Arc<OpenedRights>> for CallRights {
     fn from(rights: Arc<OpenedRights>) -> Self {
         Self {
             rights,

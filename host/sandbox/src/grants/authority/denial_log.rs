@@ -12,17 +12,18 @@ const ACCESSES_MAX: usize = 16;
 /// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The text of the access of a guest that reads its environment and finds no variable. The host does not learn which variable
-/// the guest looked for, and the runtimes of some languages always read the environment. So the access may explain a failed
-/// call, and is irrelevant to a successful one.
+/// The description of the denied access of a guest that reads its environment and finds no variable. The host does not learn
+/// which variable the guest looked for, and the runtimes of some languages always read the environment. So the access may
+/// explain a failed call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
-/// The accesses that the host denied during one call, without duplicates.
+/// The accesses that the host denied during one call and its nested calls.
 #[derive(Debug, Default)]
 pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
     /// The first denied access of which the guest was informed. It becomes the error of a call that fails or traps.
     reported: Option<DeniedAccess>,
+    /// The denied reads that a Python interpreter may have made. They are not in `accesses`.
     source_search: SourceSearch,
 }
 
@@ -40,7 +41,7 @@ impl SourceSearch {
     /// The directories that the interpreter of every such component searches.
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
-    /// Returns whether a request may belong to the search. Records whether it reads one of the directories.
+    /// Returns whether a request may belong to the search. Also notes if it reads one of [`Self::DIRECTORIES`].
     fn observe(&mut self, request: &AccessRequest<'_>) -> bool {
         let AccessRequest::File(path, AccessMode::Read) = request else {
             return false;
@@ -53,8 +54,8 @@ impl SourceSearch {
             || !top_directory.is_empty() && top_directory.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Returns the reads if no interpreter made them, so that they are denied accesses like others. Returns nothing if an
-    /// interpreter made them, which then searched all directories.
+    /// Returns the reads, which are then denied accesses like others, unless the guest tried to read all of
+    /// [`Self::DIRECTORIES`]. In that case, an interpreter made them, and the result is empty.
     fn into_ordinary_reads(self) -> Vec<DeniedAccess> {
         if self.is_searched == [true; 2] {
             Vec::new()
@@ -69,11 +70,12 @@ impl SourceSearch {
 pub(crate) enum DenialNotice {
     /// The guest received a denial.
     Reported,
-    /// The guest received the same answer as for a resource that does not exist.
+    /// The guest received the same answer as for a file, a variable or another thing that does not exist.
     Silent,
 }
 
 impl DenialNotice {
+    /// Returns how the host answers a request that it denies.
     pub(super) fn of(request: &AccessRequest<'_>) -> Self {
         match request {
             AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) => Self::Reported,
@@ -93,62 +95,32 @@ impl DenialLog {
     ) {
         let may_be_search = self.source_search.observe(request);
         let denied = denied_access(plugin, request, denial);
-        let length_before = self.accesses.len();
-        self.record(denied, DenialNotice::of(request), redactor);
         if may_be_search {
             // Kept apart, so that a traceback does not use up the number of recorded accesses.
-            let reads = self.accesses.drain(length_before..);
-            let room = ACCESSES_MAX.saturating_sub(self.source_search.reads.len());
-            self.source_search.reads.extend(reads.take(room));
+            add(&mut self.source_search.reads, cleaned(denied, redactor));
+        } else {
+            self.record(denied, DenialNotice::of(request), redactor);
         }
     }
 
     /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are removed
     /// from its texts.
-    pub(super) fn record(&mut self, mut denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
-        let DeniedAccess {
-            access,
-            reason,
-            suggestion,
-            missing_grant,
-            plugin: _,
-        } = &mut denied;
-        let value = missing_grant.as_mut().map(|missing| &mut missing.value);
-        for text in [access, reason, suggestion].into_iter().chain(value) {
-            let clean = printable(&redactor.text(text));
-            *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
-                Some((end, _)) => format!("{}…", &clean[..end]),
-                None => clean,
-            };
-        }
-        let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
-        if self.accesses.iter().any(is_duplicate) {
-            return;
-        }
+    pub(super) fn record(&mut self, denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
+        let denied = cleaned(denied, redactor);
         if notice == DenialNotice::Reported && self.reported.is_none() {
             self.reported = Some(denied.clone());
         }
-        // Not logged beyond the maximum either: a guest could write a line with each of its calls.
-        if self.accesses.len() >= ACCESSES_MAX {
-            return;
-        }
-        tracing::info!(
-            plugin = denied.plugin,
-            access = denied.access,
-            reason = denied.reason,
-            "an access was denied"
-        );
-        self.accesses.push(denied);
+        add(&mut self.accesses, denied);
     }
 
-    /// Adds accesses that were denied to a nested call.
-    pub(super) fn extend(&mut self, nested: Vec<DeniedAccess>) {
+    /// Adds denied accesses whose texts have been redacted, such as those of a nested call.
+    pub(super) fn extend(&mut self, redacted: Vec<DeniedAccess>) {
         let room = ACCESSES_MAX.saturating_sub(self.accesses.len());
-        self.accesses.extend(nested.into_iter().take(room));
+        self.accesses.extend(redacted.into_iter().take(room));
     }
 
-    /// Adds the accesses to the outcome of the call. If an access was reported to the guest, and the call failed or trapped,
-    /// the first reported access becomes the error of the call.
+    /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned an
+    /// error or trapped, the first such access becomes the error of the call.
     pub(super) fn conclude(mut self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let ordinary_reads = std::mem::take(&mut self.source_search).into_ordinary_reads();
         self.extend(ordinary_reads);
@@ -226,7 +198,7 @@ fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> 
     }
 }
 
-/// Describes the read of an environment in which the guest finds no variable.
+/// Describes the denied read of an environment in which the guest finds no variable.
 pub(super) fn denied_environment(plugin: &str, denial: &Denial) -> DeniedAccess {
     DeniedAccess {
         access: ENVIRONMENT_READ.to_owned(),
@@ -252,6 +224,42 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
         key: key.to_owned(),
         value: value.to_owned(),
     }
+}
+
+/// Adds and logs a denied access, unless it is a duplicate or there are too many. Otherwise a guest could write a line of the
+/// log with each of its calls.
+fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
+    let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
+    if accesses.len() >= ACCESSES_MAX || accesses.iter().any(is_duplicate) {
+        return;
+    }
+    tracing::info!(
+        plugin = denied.plugin,
+        access = denied.access,
+        reason = denied.reason,
+        "an access was denied"
+    );
+    accesses.push(denied);
+}
+
+/// Returns a denied access without secrets and control characters in its texts, which are shortened.
+fn cleaned(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
+    let DeniedAccess {
+        access,
+        reason,
+        suggestion,
+        missing_grant,
+        plugin: _,
+    } = &mut denied;
+    let value = missing_grant.as_mut().map(|missing| &mut missing.value);
+    for text in [access, reason, suggestion].into_iter().chain(value) {
+        let clean = printable(&redactor.text(text));
+        *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &clean[..end]),
+            None => clean,
+        };
+    }
+    denied
 }
 
 #[cfg(test)]
@@ -295,5 +303,10 @@ mod tests {
         assert_eq!(failed(&traceback), ["read `/notes/today.txt`"]);
         // A plugin that reads one of them has a reason of its own.
         assert_eq!(failed(&["/world/a.txt", "/0"]), ["read `/world/a.txt`", "read `/0`"]);
+        assert_eq!(
+            failed(&["/0/x", "/0/x", "/0/x"]),
+            ["read `/0/x`"],
+            "each is listed once"
+        );
     }
 }

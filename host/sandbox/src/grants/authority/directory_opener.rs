@@ -23,7 +23,7 @@ pub(super) struct OpenedRule {
 /// A directory that cannot be opened.
 pub(super) struct RefusedDirectory {
     pub(super) rule: UnenforceableRule,
-    /// The path of a directory that does not exist. It may be created later.
+    /// The path of the directory if it does not exist, and so may be created later. `None` if it is refused for another reason.
     missing: Option<PathBuf>,
 }
 
@@ -73,8 +73,9 @@ impl DirectoryOpener {
         let area = self.area_with(grants, rules);
         for rule in &rules.files {
             OpenDirectory::check(rule, &area).map_err(|error| {
-                Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error))
-                    .with_suggestion("grant another directory, such as one inside it")
+                Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error)).with_suggestion(
+                    "grant another directory; if this one contains files of the host, grant one inside it",
+                )
             })?;
         }
         Ok(())
@@ -167,11 +168,11 @@ fn close_unrecorded(
     );
     for (grant, opened) in grants.iter().zip(opened) {
         for (rule, opened) in grant.rules.files.iter().zip(opened) {
-            let is_open = opened
+            let must_be_recorded = opened
                 .directory
                 .as_ref()
                 .is_ok_and(|directory| directory.must_be_recorded());
-            if is_open && unrecorded.contains(&rule.host) {
+            if must_be_recorded && unrecorded.contains(&rule.host) {
                 opened.directory = Err(RefusedDirectory {
                     // The directory exists; only its record is missing.
                     missing: None,
@@ -182,7 +183,7 @@ fn close_unrecorded(
     }
 }
 
-/// Logs and returns that a directory cannot be opened.
+/// Logs that the directory of a rule cannot be opened, and returns the reason.
 fn refuse(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
     let unenforceable = UnenforceableRule {
         position,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The metadata of a file. Two different stamps mean that the file may have changed.
+/// The metadata of a file at one time. If it differs later, the file may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FileStamp {
     File {

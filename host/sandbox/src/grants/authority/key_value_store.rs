@@ -24,10 +24,11 @@ pub enum KeyValueError {
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces
-/// each plugin's quota over all its buckets, keys and values. Its functions may block: they are called on threads for
-/// blocking work, and a guest waits at most until the time limit of its call.
+/// each plugin's quota. The names of buckets, the keys and the values of a plugin count towards its quota, and
+/// [`KEY_VALUE_ENTRY_BYTES`] for each entry. The functions may block: they are called on threads for blocking work, and a guest
+/// waits at most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
-    /// Returns a value.
+    /// Returns the value of a key, or `None` if it does not exist.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -45,7 +46,8 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists at most `keys_max` keys of a bucket in order, starting after the key `after` if there is one.
+    /// Lists at most `keys_max` keys of a bucket in ascending order. With `after`, only keys after this one, which need not
+    /// exist.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].

@@ -3,20 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use crate::grants::file::UseRecord;
 use crate::grants::{Grant, GrantScope, NoGrantReason};
 
-/// The uses of grants. The uses of grants in the grants file are recorded in a file next to it, for all processes of
-/// the machine; the grants file itself is not written. The uses of the application's grants are kept in memory, because
-/// these grants end with the process.
+/// The uses of grants that are valid for one call or one conversation.
+///
+/// The uses of grants in the grants file are recorded in a file next to it, for all processes of the machine; the grants file
+/// itself is not written. The uses of the application's grants are in memory, because these grants end with the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// The recorded uses of the grants in the grants file; `None` without a grants file.
     record: Option<UseRecord>,
     /// The identities of the application's grants that were used.
     used_in_memory: HashSet<String>,
-    /// The conversation that first used a grant, by the identity of a grant for one conversation.
+    /// The conversation that used a grant for one conversation first, by the identity of the grant. Only this conversation may
+    /// use the grant again.
     conversations: HashMap<String, ConversationNumber>,
 }
 
@@ -38,7 +40,7 @@ impl Admissions {
 pub(crate) enum GrantUse {
     /// A call uses the grant.
     Call,
-    /// The grant is only read, to explain a decision.
+    /// The grant is only looked up, for example to explain a decision.
     Preview,
 }
 
@@ -65,7 +67,8 @@ impl Ledger {
         Admissions(decisions.collect())
     }
 
-    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them.
+    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them. A
+    /// grant for one conversation applies only to the conversation that used it first.
     ///
     /// # Errors
     /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] for a use that cannot be recorded, because the

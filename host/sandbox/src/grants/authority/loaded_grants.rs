@@ -9,8 +9,8 @@ use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::{EffectiveRights, Grant, GrantedVersion, Grants, NoGrantReason, stale_grants};
 
 /// The rights of a plugin, or the grants about which the ledger must decide first.
-pub(super) enum LoadedRights {
-    Rights(Arc<OpenedRights>),
+pub(super) enum RightsDecision {
+    Decided(Arc<OpenedRights>),
     /// The grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
@@ -20,7 +20,8 @@ pub(super) struct LoadedGrants {
     grants: Grants,
     /// The directories of each grant, in the order of its rules.
     opened: Vec<Vec<OpenedRule>>,
-    /// The cached rights of each plugin and digest, discarded when the file changes.
+    /// The cached rights, by plugin name and digest. Rights are cached only if all grants that apply to the plugin are permanent,
+    /// because other grants can be used up.
     rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
@@ -42,11 +43,12 @@ impl LoadedGrants {
         self.opened.iter().flatten().any(OpenedRule::is_outdated)
     }
 
-    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent.
-    pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> LoadedRights {
+    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent; without it, such
+    /// grants are returned as undecided.
+    pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> RightsDecision {
         let key = (request.plugin.to_string(), request.digest.to_owned());
         if let Some(rights) = self.rights.get(&key) {
-            return LoadedRights::Rights(rights.clone());
+            return RightsDecision::Decided(rights.clone());
         }
         let grants = &self.grants.grants;
         let is_applicable = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
@@ -55,7 +57,7 @@ impl LoadedGrants {
         let are_permanent = applicable.iter().all(is_permanent);
         if !are_permanent && admissions.is_none() {
             let undecided = applicable.iter().filter(|index| !is_permanent(index));
-            return LoadedRights::Undecided(undecided.map(|index| grants[*index].clone()).collect());
+            return RightsDecision::Undecided(undecided.map(|index| grants[*index].clone()).collect());
         }
         let mut admitted = Vec::with_capacity(applicable.len());
         let mut refusal_reason = NoGrantReason::UsedUp;
@@ -90,7 +92,7 @@ impl LoadedGrants {
         if are_permanent {
             self.rights.insert(key, rights.clone());
         }
-        LoadedRights::Rights(rights)
+        RightsDecision::Decided(rights)
     }
 
     /// Returns whether all grants that gave these rights are still among the loaded ones.

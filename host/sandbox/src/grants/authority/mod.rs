@@ -1,7 +1,7 @@
 //! The authority of one call: the current rights of its plugin, the opened directories, the secrets, and the denied accesses.
 
 mod call_authority;
-mod conversation;
+mod conversation_number;
 mod current_grants;
 mod denial_log;
 mod directory_opener;
@@ -14,7 +14,7 @@ mod rights;
 mod secret;
 
 pub(crate) use call_authority::Authority;
-pub(crate) use conversation::ConversationNumber;
+pub(crate) use conversation_number::ConversationNumber;
 pub use key_value_store::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use provider::{AuthorityProvider, AuthoritySources};
 pub(crate) use rights::{AuthorityRequest, OpenedRights};

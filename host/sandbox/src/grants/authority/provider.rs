@@ -7,11 +7,11 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::call_authority::{Authority, CallAuthority};
-use super::current_grants::{CurrentGrants, GrantedRights};
+use super::current_grants::{CallRights, CurrentGrants};
 use super::key_value_store::{KeyValueStore, MemoryKeyValueStore};
 use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
-use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
+use super::secret::{LookedUpSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
 use crate::grants::file::NewGrant;
 use crate::grants::redact::Redactor;
 use crate::grants::{ClockRule, EffectiveRights, GrantRules, RandomRule};
@@ -36,8 +36,10 @@ pub(crate) struct AuthoritySources {
     pub(crate) secrets_file: Option<PathBuf>,
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
+    /// The key–value store of the plugins; `None` for one in memory.
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
-    /// The time at which the clocks of all plugins stand still, and the seed of their random bytes.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their random
+    /// bytes. `None` to leave both to the grants.
     pub(crate) frozen_at: Option<u64>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
     pub(crate) protected_paths: Vec<PathBuf>,
@@ -84,8 +86,8 @@ impl AuthorityProvider {
     /// a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a directory that cannot be granted and for a secret that cannot be used, and
-    /// [`ErrorKind::MissingKey`] for a secret that does not exist.
+    /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret store
+    /// that cannot be read, and [`ErrorKind::MissingKey`] for a secret that does not exist.
     pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
         let provider = self.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -111,15 +113,15 @@ impl AuthorityProvider {
     /// Computes the authority of a call, and uses up grants that are valid for one call.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now, [`ErrorKind::MissingKey`] if a granted secret
-    /// does not exist, and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
+    /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now, [`ErrorKind::MissingKey`] if a
+    /// granted secret does not exist, and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
     pub(crate) async fn authorize(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
-        let GrantedRights {
+        let CallRights {
             rights: own_rights,
             lost_rules,
         } = self.grants.rights(request, GrantUse::Call).await?;
@@ -174,8 +176,9 @@ impl AuthorityProvider {
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("repeat the call"))
     }
 
-    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Does not
-    /// use up grants.
+    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Secrets of
+    /// the conversation are not looked up, and the clocks and random bytes are as granted, even if all plugins have frozen
+    /// ones. Does not use up grants.
     ///
     /// # Errors
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
@@ -192,7 +195,7 @@ impl AuthorityProvider {
     /// Computes the rights that the next call has now, without looking up secrets and variables. Does not use up grants.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now.
+    /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now.
     pub(crate) async fn current_rights(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
@@ -234,12 +237,12 @@ impl AuthorityProvider {
         self: &Arc<Self>,
         rights: &OpenedRights,
         context: Option<&ToolContext>,
-    ) -> Result<FoundSecrets, Error> {
+    ) -> Result<LookedUpSecrets, Error> {
         let effective = &rights.effective;
         let rules = effective.rules.secrets.iter();
         let usable_rules: Vec<_> = rules.filter(|rule| effective.has_secret(&rule.name)).cloned().collect();
         if usable_rules.is_empty() {
-            return Ok(FoundSecrets::default());
+            return Ok(LookedUpSecrets::default());
         }
         let (provider, context) = (self.clone(), context.cloned());
         let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));

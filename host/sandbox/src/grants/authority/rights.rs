@@ -1,9 +1,9 @@
-//! The rights of a plugin with the directories that they open.
+//! The effective rights of a plugin, with the granted directories opened.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::conversation::ConversationNumber;
+use super::conversation_number::ConversationNumber;
 use super::directory_opener::OpenedRule;
 use crate::grants::directories::OpenDirectory;
 use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantReason};
@@ -31,7 +31,8 @@ pub(crate) struct OpenedRights {
 }
 
 impl OpenedRights {
-    /// Combines rights with the directories of their rules. Of rules for the same guest path, the first one applies.
+    /// Combines rights with the opened directories of their rules. Of several in `opened` for the same guest path, the first
+    /// one counts.
     pub(super) fn new<'a>(
         mut effective: EffectiveRights,
         opened: impl Iterator<Item = &'a OpenedRule>,
@@ -47,11 +48,13 @@ impl OpenedRights {
             let guest = rule.guest.clone();
             match &rule.directory {
                 Ok(directory) => {
-                    effective.opened.insert(guest, directory.path.clone());
+                    effective.real_paths.insert(guest, directory.path.clone());
                     directories.push(directory.clone());
                 }
                 Err(unenforceable) => {
-                    effective.unenforceable.insert(guest, unenforceable.rule.clone());
+                    effective
+                        .unenforceable_directories
+                        .insert(guest, unenforceable.rule.clone());
                 }
             }
         }
@@ -76,7 +79,7 @@ impl OpenedRights {
         self.with_effective(self.effective.narrowed_to(caller))
     }
 
-    /// Replaces the effective rights. The directories and grants remain the same.
+    /// Returns other effective rights with the same directories and grants.
     pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
         Arc::new(Self {
             effective,

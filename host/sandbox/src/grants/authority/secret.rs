@@ -15,7 +15,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The minimum length of a value, in bytes. Shorter texts occur in results by chance, so they cannot be redacted.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// A secret that cannot be used.
+/// A secret that cannot be used, or an error of the secret store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
@@ -35,7 +35,7 @@ pub enum SecretError {
         /// The reason.
         why: &'static str,
     },
-    /// The store could not be read or written.
+    /// The store could not be locked, read or written, or is invalid.
     #[error("the secret store {path} {why}")]
     Store {
         /// The file.
@@ -70,8 +70,8 @@ impl SecretValues {
     /// Checks all names and values.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, longer
-    /// than [`SECRET_BYTES_MAX`], or contains a control character.
+    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, is
+    /// longer than [`SECRET_BYTES_MAX`], or contains a control character.
     pub(super) fn check(&self) -> Result<(), SecretError> {
         self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
     }
@@ -232,7 +232,7 @@ fn check_secret(name: &str, value: &str) -> Result<(), SecretError> {
     if crate::grants::check_name(name).is_err() {
         return Err(SecretError::Unusable {
             name: name.escape_debug().to_string(),
-            why: "has a name with other characters than letters, digits, `-`, `_` and `.`",
+            why: "has an invalid name: use at most 128 letters, digits, `-`, `_` and, after the first character, `.`",
         });
     }
     check_value(name, value)
@@ -255,15 +255,15 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     Ok(())
 }
 
-/// The values of granted secrets.
+/// The result of looking up granted secrets: those with a value, and those without.
 #[derive(Default)]
-pub(crate) struct FoundSecrets {
+pub(crate) struct LookedUpSecrets {
     pub(crate) secrets: Vec<Secret>,
     /// Granted secrets without a value.
     pub(crate) missing: Vec<SecretRule>,
 }
 
-impl FoundSecrets {
+impl LookedUpSecrets {
     /// Returns the secrets if none is missing.
     ///
     /// # Errors
@@ -279,15 +279,17 @@ impl FoundSecrets {
     }
 }
 
-/// Looks up granted secrets among those of the application, in the secret store, in the environment and in the conversation.
+/// The sources of granted secrets, except for the environment and the conversation.
 pub(super) struct SecretLookup {
+    /// The secrets of the application.
     pub(super) values: SecretValues,
     pub(super) store: Option<SecretStore>,
 }
 
 impl SecretLookup {
-    /// Looks up granted secrets. Reads the store if a rule names a secret that the application does not provide. Without a
-    /// context, secrets of the conversation are skipped: they are neither found nor missing.
+    /// Looks up granted secrets, each in the source that its rule names. Reads the store if a rule needs a secret of the store
+    /// that the application does not provide. Without a context, secrets of the conversation are skipped: they are neither
+    /// found nor missing.
     ///
     /// # Errors
     /// [`SecretError::Store`] and [`SecretError::Unusable`].
@@ -295,14 +297,14 @@ impl SecretLookup {
         &self,
         rules: &[SecretRule],
         context: Option<&ToolContext>,
-    ) -> Result<FoundSecrets, SecretError> {
+    ) -> Result<LookedUpSecrets, SecretError> {
         let is_stored =
             |rule: &SecretRule| rule.source == SecretSource::Store && !self.values.0.contains_key(&rule.name);
         let stored = match self.store.as_ref().filter(|_| rules.iter().any(is_stored)) {
             Some(store) => store.read()?,
             None => ValuesByName::new(),
         };
-        let mut found = FoundSecrets::default();
+        let mut found = LookedUpSecrets::default();
         for rule in rules {
             let value = match (rule.source, context) {
                 (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),
@@ -332,7 +334,7 @@ impl SecretLookup {
     }
 }
 
-/// Reads an environment variable of the host process.
+/// Reads an environment variable of the host process. Returns `None` if it is not set or not valid Unicode.
 #[expect(clippy::disallowed_methods, reason = "the operator's grant names this variable")]
 pub(crate) fn host_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -341,8 +343,8 @@ pub(crate) fn host_variable(name: &str) -> Option<String> {
 impl From<SecretError> for Error {
     fn from(error: SecretError) -> Self {
         let suggestion = match &error {
-            SecretError::Missing { .. } => "the operator must provide it".to_owned(),
-            SecretError::Unusable { .. } => "use a value of 8 bytes to 64 KiB in one line".to_owned(),
+            SecretError::Missing { .. } => "the operator or the application must provide it".to_owned(),
+            SecretError::Unusable { .. } => "use a valid name, and a value of 8 bytes to 64 KiB in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
         // A missing secret can be supplied for the next call. Only the operator can fix an unusable one or the store.

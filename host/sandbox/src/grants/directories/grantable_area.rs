@@ -12,7 +12,7 @@ use crate::grants::{AccessMode, DirectoryRule};
 /// File systems that expose processes, their environment and memory, and devices.
 const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The directories that some grant allows a plugin to write to. Such a plugin can replace every directory inside them, also one
+/// The directories that some grant allows a plugin to write to. That plugin can replace every directory inside them, even one
 /// that another grant names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WritableRoots(HashSet<DirectoryIdentity>);
@@ -86,7 +86,8 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory. The last components of the path need not exist.
+/// Returns the real path of a file or directory, without links. The last components of the path need not exist. They are
+/// returned as they are written.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

@@ -43,7 +43,8 @@ impl DirectoryIdentity {
     }
 }
 
-/// The record of a granted directory, made when the directory was first opened.
+/// An entry in the record of granted directories: what a directory was when it was first opened. As long as no plugin could
+/// replace the directory, later changes update the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,

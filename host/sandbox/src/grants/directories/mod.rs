@@ -1,4 +1,4 @@
-//! Granted directories: their paths are resolved and opened once, and the bytes that guests write to them are counted.
+//! Granted directories: the host resolves and opens their paths once, and counts the bytes that guests write to them.
 
 mod grantable_area;
 mod identity;

@@ -30,11 +30,11 @@ pub(crate) struct OpenDirectory {
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `recorded` is its record from when it was first opened, if there is one.
+    /// Opens the directory of a rule. `recorded` is the entry for its path in the record of granted directories.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory, cannot be granted, or is not the recorded one and may have been
-    /// replaced by a plugin.
+    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and a
+    /// plugin may have replaced it or the link to it.
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
@@ -78,11 +78,13 @@ impl OpenDirectory {
         Ok(area.resolve(rule)?.identity)
     }
 
-    /// Returns whether a plugin could make the path lead to a different directory later, which only the record reveals.
+    /// Returns whether a plugin could make the path lead to a different directory later. Only the record reveals that to a host
+    /// that starts later.
     pub(crate) fn must_be_recorded(&self) -> bool {
         self.is_replaceable || self.has_link
     }
 
+    /// Duplicates the handle of the directory.
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.handle.try_clone()
     }

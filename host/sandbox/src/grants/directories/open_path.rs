@@ -49,7 +49,7 @@ pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<Res
     Ok(directory)
 }
 
-/// The state of a resolution.
+/// The state of resolving a path.
 struct PathWalk {
     /// The directories from the root to the current one. Never empty.
     opened: Vec<ResolvedDirectory>,
@@ -99,8 +99,8 @@ impl PathWalk {
 
     fn follow(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
         let Some(current) = self.opened.last().filter(|current| !current.is_writable) else {
-            let directory = self.opened.last().map(|current| current.path.join(name));
-            return Err(link_in_writable(&directory.unwrap_or_default()));
+            let link = self.opened.last().map(|current| current.path.join(name));
+            return Err(link_in_writable(&link.unwrap_or_default()));
         };
         self.links += 1;
         if self.links > LINKS_MAX {
@@ -116,7 +116,7 @@ impl PathWalk {
 }
 
 impl ResolvedDirectory {
-    /// Opens the root of the file system of an absolute path.
+    /// Opens the root directory of an absolute path.
     fn root_of(path: &Path, writable: &WritableRoots) -> io::Result<Self> {
         let is_root = |part: &Component<'_>| matches!(part, Component::Prefix(_) | Component::RootDir);
         let root: PathBuf = path.components().take_while(is_root).collect();
@@ -132,7 +132,7 @@ impl ResolvedDirectory {
         })
     }
 
-    /// Opens a directory of this one, without following a link.
+    /// Opens the directory with this name inside this directory, without following a link.
     fn enter(&self, name: &Path, writable: &WritableRoots) -> io::Result<Self> {
         let path = self.path.join(name);
         let handle = open_dir_nofollow(&self.handle, name)?;

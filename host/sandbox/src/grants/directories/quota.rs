@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::open_files::OpenFiles;
-use super::usage::measure;
+use super::usage::measure_tree;
 
 /// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk space too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
@@ -16,20 +16,22 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// The minimum number of measurements of a directory while its quota is filled. They reveal the bytes that other
+/// The number of measurements of a directory that are due while guests fill its quota. They reveal the bytes that other
 /// processes write to it.
-const MEASUREMENTS: u64 = 8;
+const MEASUREMENTS_PER_QUOTA: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
-/// Every byte that a guest writes is counted, even if it replaces another, so that the count is never too low. When the count
-/// reaches the limit, the directory is measured again. The measured count no longer has the bytes that were removed or
-/// overwritten. A removed file counts until it is closed.
+/// Every byte that a guest of this host writes is counted, even if it replaces another byte, so that the count is never too low
+/// for these writes. When the count reaches the limit, the directory is measured again. The measured count no longer has the
+/// bytes that were removed or overwritten. It also has the bytes that other processes wrote. A removed file counts until it is
+/// closed.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
     path: PathBuf,
     bytes_max: u64,
+    /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     count: Mutex<QuotaCount>,
     /// Held while the directory is measured. `count` is not held then, so that writers below the quota do not wait for the
@@ -37,6 +39,7 @@ pub(crate) struct DirectoryQuota {
     measurement: Mutex<()>,
 }
 
+/// The count of the bytes in a directory.
 #[derive(Debug, Default)]
 struct QuotaCount {
     /// The bytes of the last measurement, and those reserved since. `None` before the first measurement.
@@ -83,7 +86,7 @@ impl DirectoryQuota {
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.count();
         let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);
-        let is_due = reserved_since > self.bytes_max / MEASUREMENTS
+        let is_due = reserved_since > self.bytes_max / MEASUREMENTS_PER_QUOTA
             && count.next_measurement.is_none_or(|next| next <= Instant::now());
         drop(count);
         if is_due {
@@ -93,8 +96,8 @@ impl DirectoryQuota {
         }
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if there
-    /// is none, or if the directory seems full.
+    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if the
+    /// directory was never measured, or seems full.
     pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.count();
         let used = count.used?;
@@ -113,7 +116,8 @@ impl DirectoryQuota {
     /// requires it, which reads the disk.
     ///
     /// # Errors
-    /// The error of a full disk if the quota is reached, and the error of a directory that cannot be measured.
+    /// The error of a full disk if the quota is reached, or if the directory must be measured and the pause since the last
+    /// measurement is not over; and the error of a directory that cannot be measured.
     pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);
@@ -145,7 +149,7 @@ impl DirectoryQuota {
             }
             (count.unwritten, count.reserved)
         };
-        let on_disk = measure(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
+        let on_disk = measure_tree(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
         let duration = started.elapsed().max(Duration::from_micros(1));
         let mut count = self.count();
         let unmeasured = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
@@ -189,11 +193,9 @@ impl Drop for Reservation {
 
 /// Returns the error that the guest receives as "no space left".
 pub(crate) fn disk_full() -> io::Error {
-    if cfg!(windows) {
-        io::Error::from_raw_os_error(112)
-    } else {
-        io::Error::from_raw_os_error(28)
-    }
+    const ERROR_DISK_FULL: i32 = 112;
+    const ENOSPC: i32 = 28;
+    io::Error::from_raw_os_error(if cfg!(windows) { ERROR_DISK_FULL } else { ENOSPC })
 }
 
 #[cfg(test)]
@@ -267,7 +269,7 @@ mod tests {
         quota.files.track(directory.path(), &file);
         fs::remove_file(&path).unwrap();
         assert!(quota.reserve(10_000, 10_000).is_err(), "the file is open");
-        assert!(measure(&quota.directory).unwrap() == 0);
+        assert!(measure_tree(&quota.directory).unwrap() == 0);
         drop(file);
         reserve_after_pause(&quota, 10_000);
     }
@@ -323,7 +325,7 @@ mod tests {
             deepest = cap_primitives::fs::open_dir(&deepest, Path::new(NAME)).unwrap();
         }
         let root = File::open(directory.path()).unwrap();
-        assert_eq!(measure(&root).unwrap(), 400 * ENTRY_BYTES);
+        assert_eq!(measure_tree(&root).unwrap(), 400 * ENTRY_BYTES);
         cap_primitives::fs::remove_dir_all(&root, Path::new(NAME)).unwrap();
     }
 }

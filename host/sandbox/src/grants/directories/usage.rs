@@ -9,21 +9,21 @@ use cap_primitives::fs::{ReadDir, open_dir, read_base_dir, read_dir};
 use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
-/// The maximum length of a path. A directory with a longer path is opened as a new base, from which the paths below it start.
-/// The length is below the maximum of the operating system, so that a tree of any depth can be measured.
+/// The maximum length of a path from its base, in bytes. A directory with a longer path is opened as a new base, from which the
+/// paths below it start. The length is below the maximum of the operating system, so that a tree of any depth can be measured.
 const PATH_BYTES_MAX: usize = 2_000;
 
 /// The maximum number of bases that are open at a time. Only a deep tree that branches at every depth needs several.
 const BASES_MAX: usize = 64;
 
 /// Measures a directory tree: the length of its files, including the holes of sparse files, and [`ENTRY_BYTES`] for each
-/// name. Links are counted but not followed. Entries that disappear meanwhile and directories that the host may not read are
-/// not counted.
+/// name. Links are counted but not followed. Entries that disappear meanwhile, and the content of directories that the host may
+/// not read, are not counted. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`BASES_MAX`] bases counts as `u64::MAX`
+/// bytes.
 ///
 /// # Errors
-/// If the directory cannot be read. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`BASES_MAX`] open directories
-/// counts as `u64::MAX` bytes.
-pub(super) fn measure(directory: &File) -> io::Result<u64> {
+/// If a directory of the tree cannot be read for another reason than a removal or missing permissions.
+pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
     let mut tree = Tree {
         bases: vec![directory.try_clone()?],
         pending: vec![(0, PathBuf::new())],
@@ -58,7 +58,7 @@ pub(super) fn measure(directory: &File) -> io::Result<u64> {
 
 /// The part of a tree that has not been measured.
 struct Tree {
-    /// Open directories, each inside the previous one.
+    /// The bases: open directories, each inside the previous one.
     bases: Vec<File>,
     /// Directories to measure: the index of a base, and the path from this base. The indices never decrease.
     pending: Vec<(usize, PathBuf)>,
@@ -73,7 +73,7 @@ impl Tree {
             return Ok((base, path, entries));
         }
         let new_base = open_dir(&self.bases[base], &path)?;
-        // Without another pending directory, the old base is not needed any more.
+        // Without another pending directory below it, the old base is not needed any more.
         if self.pending.last().is_none_or(|(other, _)| *other != base) {
             self.bases.pop();
         }

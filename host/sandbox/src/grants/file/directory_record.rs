@@ -1,4 +1,4 @@
-//! The record of granted directories, as they were when they were first opened.
+//! The record of the identities of granted directories, which reveals a directory that a plugin has replaced.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
 use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
-/// The identity that each granted directory had when it was first opened, by its path in the grants file. The record is a
-/// file next to the grants file. Without a grants file, it is in memory.
+/// The identity that each granted directory had when it was first opened, by its path in the grants file. As long as no plugin
+/// could replace the directory, a later identity replaces the recorded one. The record is a file next to the grants file.
+/// Without a grants file, it is in memory.
 ///
-/// The record remains when a writable grant is revoked, so that a link that the plugin left behind cannot lead to a different
-/// directory.
+/// The record remains when a writable grant is revoked. Otherwise, a link that the plugin left behind could lead to a different
+/// directory unnoticed.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
     grants_file: Option<PathBuf>,
@@ -27,7 +28,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// Reads the recorded identities.
+    /// Reads the recorded identities. A record that does not exist yet has none.
     ///
     /// # Errors
     /// If the record exists but cannot be read or is damaged, because the granted directories are then unknown.
@@ -38,7 +39,7 @@ impl DirectoryRecord {
         let file = record_path(grants_file);
         let damaged = |error: io::Error| {
             let why = format!(
-                "the record {} cannot be used: {error}; without it the current directories are trusted",
+                "the record {} cannot be used: {error}; delete it to trust the current directories",
                 file.display()
             );
             io::Error::new(error.kind(), why)
@@ -53,7 +54,7 @@ impl DirectoryRecord {
     /// Adds directories that are not recorded yet, and updates those that no plugin could replace.
     ///
     /// # Errors
-    /// If the record cannot be written.
+    /// If the record cannot be locked, read or written.
     pub(crate) fn add(&mut self, new: HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
@@ -74,22 +75,23 @@ impl DirectoryRecord {
         write_record(grants_file, &recorded)
     }
 
-    /// Returns whether the path of a record leads to a different directory now. `current` has the identities of the directories
-    /// now, by path.
+    /// Returns whether a path in `current` leads to a different directory than the recorded one. `current` has the present
+    /// identities of directories, by path.
     ///
     /// # Errors
     /// If the record cannot be read.
-    pub(super) fn has_replaced(&self, current: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
+    pub(super) fn has_replaced_directory(&self, current: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
         let recorded = self.read()?;
         Ok(recorded
             .iter()
             .any(|(path, directory)| is_replaced(path, directory, current)))
     }
 
-    /// Makes a change of the grants file by which the operator grants paths again. Removes the records of those paths that lead
-    /// to different directories now: before the change, because a host that reads the grants then compares them with the record.
-    /// If the change fails, restores the records. `current` has the identities of the directories now. The caller holds the lock
-    /// of the grants file.
+    /// Makes a change of the grants file with which the operator grants directories, and accepts those that were replaced.
+    /// `current` has the present identities of these directories, by path. The caller holds the lock of the grants file.
+    ///
+    /// The records of replaced directories are removed before the change: as soon as the grants file has changed, other hosts
+    /// compare its directories with the record. If the change fails, the records are restored.
     ///
     /// # Errors
     /// If the record cannot be read or written, and those of the change.

@@ -29,8 +29,8 @@ pub enum GrantsFileErrorReason {
     /// The file is invalid.
     #[error("is invalid: {0}")]
     Invalid(#[source] GrantsError),
-    /// The grants are an inline array, to which the host cannot add a grant.
-    #[error("has its grants in one line; write each as a `[[grant]]` table")]
+    /// The grants are an inline array, which the host cannot edit.
+    #[error("has its grants in an inline array; write each as a `[[grant]]` table")]
     InlineGrants,
     /// A rule of the new grant cannot be enforced, or the file would be invalid with the change.
     #[error("cannot have this grant: {0}")]

@@ -76,8 +76,8 @@ impl Grants {
     /// ```
     ///
     /// # Errors
-    /// For a file that is too large, not plain UTF-8 or not valid TOML; for a key that is unknown, repeated or missing; for a
-    /// value of the wrong type; and for a rule that cannot be enforced.
+    /// For a file that is too large, not plain UTF-8 or not valid TOML; for another version of the format; for a key that is
+    /// unknown, repeated or missing; for a value of the wrong type; and for a rule that cannot be enforced.
     pub fn parse(bytes: &[u8]) -> Result<Self, GrantsError> {
         let text = plain_text(bytes)?;
         let file: FileFormat = toml::from_str(text).map_err(|error| GrantsError::Rule {
@@ -108,7 +108,8 @@ impl Grants {
     }
 }
 
-/// Decodes UTF-8 text. Refuses text that an editor displays differently from how the parser reads it.
+/// Decodes the UTF-8 text of a grants file. Refuses a file that is too large, and text that an editor displays differently from
+/// how the parser reads it.
 fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
     let size = bytes.len() as u64;
     if size > GRANTS_BYTES_MAX {
@@ -237,7 +238,7 @@ impl NewGrant {
         is_permanent && earlier.plugin == self.plugin && earlier.version == self.version
     }
 
-    /// Converts the grant of an application.
+    /// Creates the [`Grant`] of an application, which has no position in a file.
     ///
     /// # Errors
     /// For a name that no plugin can have, an invalid digest, and rules that no grants file could have.
@@ -257,7 +258,8 @@ impl NewGrant {
         Ok(grant)
     }
 
-    /// Converts the grant to a table of the file. `issued` is in nanoseconds since 1970.
+    /// Converts the grant to a table of the file. `issued` is in nanoseconds since 1970, and is omitted from a permanent grant,
+    /// which is never used up.
     pub(super) fn to_table(&self, issued: u64) -> Result<Table, String> {
         let mut table = Table::new();
         table["plugin"] = toml_edit::value(&self.plugin);

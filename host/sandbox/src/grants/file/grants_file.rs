@@ -98,8 +98,7 @@ struct PlannedChange {
     text: String,
     /// The changed rules. If there are none, the file stays unchanged.
     rules: Vec<String>,
-    /// The line for the log.
-    line: Json,
+    log_line: Json,
 }
 
 impl GrantsFile {
@@ -120,15 +119,16 @@ impl GrantsFile {
     /// # Errors
     /// [`GrantsFileErrorReason::Read`] and [`GrantsFileErrorReason::Invalid`].
     pub fn read(&self) -> Result<Grants, GrantsFileError> {
-        Ok(self.read_text()?.1)
+        Ok(self.read_text_and_grants()?.1)
     }
 
-    /// Reads and checks the file once, so that the content that is shown is the content that is accepted.
+    /// Reads and checks the file, and returns its text with the grants. A program that asks a person to accept the grants shows
+    /// and accepts this content, because the file can change meanwhile.
     ///
     /// # Errors
     /// Those of [`GrantsFile::read`].
     pub fn content(&self) -> Result<GrantsContent, GrantsFileError> {
-        let (text, grants) = self.read_text()?;
+        let (text, grants) = self.read_text_and_grants()?;
         Ok(GrantsContent { text, grants })
     }
 
@@ -137,10 +137,10 @@ impl GrantsFile {
     /// # Errors
     /// [`GrantsFileErrorReason::Write`].
     pub fn replace(&self, content: &GrantsContent) -> Result<(), GrantsFileError> {
-        let line = json!({"time": unix_seconds(), "action": "replace", "digest": content.digest()});
+        let log_line = json!({"time": unix_seconds(), "action": "replace", "digest": content.digest()});
         let write = || {
             let file = LockedFile::acquire(&self.path)?;
-            self.write(&file, content.text.as_bytes(), &line)
+            self.write(&file, content.text.as_bytes(), &log_line)
         };
         write().map_err(|error| self.error(GrantsFileErrorReason::Write(error)))
     }
@@ -163,7 +163,9 @@ impl GrantsFile {
         let mut directories = HashMap::new();
         let change = self.plan_change("grant", &grant.plugin, |tables, grants| {
             directories = check_directories(&grant.rules, grants)?;
-            let is_renewed = record.has_replaced(&directories).map_err(GrantsFileErrorReason::Read)?;
+            let is_renewed = record
+                .has_replaced_directory(&directories)
+                .map_err(GrantsFileErrorReason::Read)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
@@ -198,7 +200,7 @@ impl GrantsFile {
     /// Removes all grants of a plugin. Returns the number of removed grants.
     ///
     /// # Errors
-    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGranted`] if there is none.
+    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant.
     pub fn revoke(&self, plugin: &str) -> Result<usize, GrantsFileError> {
         let mut removed = 0;
         self.change("revoke", plugin, |tables, grants| {
@@ -216,7 +218,7 @@ impl GrantsFile {
     /// Removes one rule from all grants of a plugin. `rule` is the text of the rule as in [`GrantRules::describe`], or its
     /// first words. Returns the full text.
     ///
-    /// A grant for one call or one conversation that has been used is removed with all its rules.
+    /// If a grant for one call or one conversation has been used and contains the rule, it is removed with all its rules.
     ///
     /// # Errors
     /// If the file cannot be read or changed, [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant, and
@@ -273,7 +275,7 @@ impl GrantsFile {
         edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
     ) -> Result<PlannedChange, GrantsFileError> {
         let lock = LockedFile::acquire(&self.path).map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
-        let (text, grants) = self.read_text()?;
+        let (text, grants) = self.read_text_and_grants()?;
         let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             self.error(GrantsFileErrorReason::NotGrantable(error.to_string()))
         })?;
@@ -291,17 +293,17 @@ impl GrantsFile {
         Ok(PlannedChange {
             lock,
             text,
-            line: json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules}),
+            log_line: json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules}),
             rules,
         })
     }
 
     fn write_change(&self, change: &PlannedChange) -> io::Result<()> {
-        self.write(&change.lock, change.text.as_bytes(), &change.line)
+        self.write(&change.lock, change.text.as_bytes(), &change.log_line)
     }
 
     /// Replaces the file and records the change in the log. If the log cannot be written, restores the earlier content.
-    fn write(&self, file: &LockedFile, content: &[u8], line: &Json) -> io::Result<()> {
+    fn write(&self, file: &LockedFile, content: &[u8], log_line: &Json) -> io::Result<()> {
         let mut log = private_options()
             .create(true)
             .append(true)
@@ -309,7 +311,7 @@ impl GrantsFile {
         let before = fs::read(&self.path).ok();
         file.replace(content)?;
         let logged = log
-            .write_all(format!("{line}\n").as_bytes())
+            .write_all(format!("{log_line}\n").as_bytes())
             .and_then(|()| log.sync_data());
         logged.inspect_err(|_| {
             let _ = match &before {
@@ -319,7 +321,7 @@ impl GrantsFile {
         })
     }
 
-    fn read_text(&self) -> Result<(String, Grants), GrantsFileError> {
+    fn read_text_and_grants(&self) -> Result<(String, Grants), GrantsFileError> {
         let bytes = match read_grants_file(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => EMPTY_FILE.as_bytes().to_vec(),
@@ -351,7 +353,8 @@ pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns their identities.
+/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns their identities, by
+/// their paths in the rules.
 fn check_directories(
     rules: &GrantRules,
     earlier: &[Grant],
@@ -371,7 +374,7 @@ fn check_directories(
     rules.files.iter().map(identity).collect()
 }
 
-/// Reduces the rules of a table from `before` to `after`. A table without rules is removed.
+/// Reduces the rules of the table with this index from `before` to `after`. A table without rules is removed.
 fn reduce_rules(
     tables: &mut ArrayOfTables,
     index: usize,

@@ -3,7 +3,8 @@
 use super::error::GrantsFileErrorReason;
 use crate::grants::Grant;
 
-/// Finds the only rule of a plugin whose text is `rule`, or else the only one whose text starts with the words of `rule`.
+/// Finds a rule of a plugin, and returns its text: the rule whose text is `rule`, or else the only rule whose text starts with
+/// the words of `rule`.
 pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
     let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
     if plugin_grants.is_empty() {

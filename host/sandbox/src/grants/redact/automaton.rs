@@ -9,8 +9,8 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchState(u32);
 
-/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root, which is not a
-/// child of a state.
+/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root. Since the root is not a
+/// child of a state, the index 0 also stands for a missing child or sibling.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of the text that leads here.
@@ -52,7 +52,7 @@ impl Automaton {
         for pattern in patterns {
             automaton.insert(pattern);
         }
-        automaton.link();
+        automaton.set_fallbacks();
         automaton
     }
 
@@ -61,7 +61,8 @@ impl Automaton {
         self.nodes.is_empty()
     }
 
-    /// Reads a byte. Follows at most as many fallbacks as bytes were read before, so that a text takes linear time.
+    /// Reads a byte. Over a text, this follows at most as many fallbacks as the text has bytes, so that the search takes linear
+    /// time.
     pub(super) fn step(&self, state: SearchState, byte: u8) -> SearchState {
         self.step_and_report(state, byte, || {})
     }
@@ -134,7 +135,7 @@ impl Automaton {
     }
 
     /// Sets the fallbacks, in the order of depth, because the fallback of a state is always less deep and must be set first.
-    fn link(&mut self) {
+    fn set_fallbacks(&mut self) {
         let mut level: Vec<u32> = self.children(0).collect();
         while !level.is_empty() {
             let mut next = Vec::new();

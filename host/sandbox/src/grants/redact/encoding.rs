@@ -42,7 +42,7 @@ impl Encoding {
     ];
 }
 
-/// The search for secrets in a text of one encoding. The text can come in pieces.
+/// Reads a text of one encoding, and searches it for secrets. The text can come in pieces.
 pub(super) struct Reader {
     decoder: Decoder,
     search: SecretSearch,
@@ -51,7 +51,7 @@ pub(super) struct Reader {
 enum Decoder {
     Plain,
     Escaped(EscapeDecoder),
-    Digits(Digits),
+    Digits(DigitDecoder),
 }
 
 impl Reader {
@@ -59,8 +59,8 @@ impl Reader {
         let decoder = match encoding {
             Encoding::Plain => Decoder::Plain,
             Encoding::Escaped(kind) => Decoder::Escaped(EscapeDecoder::new(kind)),
-            Encoding::Hex { skipped } => Decoder::Digits(Digits::new(4, skipped)),
-            Encoding::Base64 { skipped } => Decoder::Digits(Digits::new(6, skipped)),
+            Encoding::Hex { skipped } => Decoder::Digits(DigitDecoder::new(4, skipped)),
+            Encoding::Base64 { skipped } => Decoder::Digits(DigitDecoder::new(6, skipped)),
         };
         Self {
             decoder,
@@ -88,9 +88,9 @@ impl Reader {
             Decoder::Digits(digits) => {
                 for (position, byte) in (start..).zip(piece) {
                     match digits.read(*byte, position) {
-                        Digit::Incomplete => {}
-                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, on_found),
-                        Digit::None => search.reset(),
+                        DigitProgress::Incomplete => {}
+                        DigitProgress::Decoded(byte, range) => search.accept(secrets, byte, range, on_found),
+                        DigitProgress::NotADigit => search.reset(),
                     }
                 }
             }
@@ -154,8 +154,9 @@ impl SecretSearch {
 }
 
 /// A decoder of digits that encode 4 or 6 bits each.
-struct Digits {
+struct DigitDecoder {
     bits_per_digit: u32,
+    /// The number of digits to skip at the beginning of each run.
     skipped: u8,
     /// The number of digits that are still to be skipped in this run.
     to_skip: u8,
@@ -168,17 +169,17 @@ struct Digits {
     line_break_bytes: u8,
 }
 
-/// The outcome of decoding one digit.
-enum Digit {
+/// The outcome of reading one byte as a digit.
+enum DigitProgress {
     /// The digit does not complete a byte.
     Incomplete,
     /// The digit completes this byte.
     Decoded(u8, Range<u64>),
     /// The byte is not a digit, so a run of digits ends.
-    None,
+    NotADigit,
 }
 
-impl Digits {
+impl DigitDecoder {
     fn new(bits_per_digit: u32, skipped: u8) -> Self {
         Self {
             bits_per_digit,
@@ -191,7 +192,7 @@ impl Digits {
         }
     }
 
-    fn read(&mut self, byte: u8, position: u64) -> Digit {
+    fn read(&mut self, byte: u8, position: u64) -> DigitProgress {
         let is_hex = self.bits_per_digit == 4;
         let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
         let Some(value) = value else {
@@ -199,27 +200,27 @@ impl Digits {
             let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
             if is_line_break && self.line_break_bytes < LINE_BREAK_BYTES_MAX {
                 self.line_break_bytes += 1;
-                return Digit::Incomplete;
+                return DigitProgress::Incomplete;
             }
             *self = Self::new(self.bits_per_digit, self.skipped);
-            return Digit::None;
+            return DigitProgress::NotADigit;
         };
         self.line_break_bytes = 0;
         if self.to_skip > 0 {
             self.to_skip -= 1;
-            return Digit::Incomplete;
+            return DigitProgress::Incomplete;
         }
         let start = if self.bit_count > 0 { self.last } else { position };
         self.last = position;
         self.bits = (self.bits << self.bits_per_digit) | u32::from(value);
         self.bit_count += self.bits_per_digit;
         let Some(rest) = self.bit_count.checked_sub(8) else {
-            return Digit::Incomplete;
+            return DigitProgress::Incomplete;
         };
         let decoded = (self.bits >> rest).to_be_bytes()[3];
         self.bit_count = rest;
         self.bits &= (1 << rest) - 1;
-        Digit::Decoded(decoded, start..position + 1)
+        DigitProgress::Decoded(decoded, start..position + 1)
     }
 
     /// Returns the position of the last digit if its byte is not complete.

@@ -61,12 +61,13 @@ impl EscapeDecoder {
         }
     }
 
-    /// Returns the position of a possible escape that is not complete.
+    /// Returns the position of a possible escape that is not complete, or `None` if no escape has begun.
     pub(super) fn begins_at(&self) -> Option<u64> {
         (self.pending_bytes > 0).then_some(self.begins_at)
     }
 
-    /// Reads a byte, and reports the bytes that are decoded then.
+    /// Reads a byte. Calls `on_decoded` with each byte that can then be decoded, and with the range of the text that encodes
+    /// it.
     pub(super) fn read(&mut self, byte: u8, position: u64, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         if self.pending_bytes == 0 {
             if byte == self.kind.mark() {
@@ -95,7 +96,7 @@ impl EscapeDecoder {
         }
     }
 
-    /// Ends the text: the pending bytes are plain text.
+    /// Ends the text. An escape that is not complete is plain text.
     pub(super) fn end(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         while self.pending_bytes > 0 {
             self.read_as_plain(on_decoded);
@@ -256,7 +257,7 @@ fn hex_number(digits: &[u8]) -> Option<u32> {
     (!digits.is_empty()).then(|| digits.iter().try_fold(0, digit)).flatten()
 }
 
-/// Returns the character with a number, unless there is no such character.
+/// Returns the character with a number, or [`Progress::Other`] if no character has it.
 fn character_of(number: Option<u32>) -> Progress {
     number
         .and_then(char::from_u32)

@@ -25,8 +25,8 @@ const REPLACEMENT: &str = "[redacted]";
 /// The minimum length of a text to search for, in bytes. Shorter texts would match too often.
 const SECRET_BYTES_MIN: usize = 4;
 
-/// Finds the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or HTML, in hex,
-/// and in base64, also in the middle of longer text.
+/// Finds and replaces the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or
+/// HTML, in hex, and in base64, also in the middle of longer text.
 #[derive(Default)]
 pub(crate) struct Redactor {
     secrets: Automaton,
@@ -83,7 +83,7 @@ impl Redactor {
         &text[..text.floor_char_boundary(end.unwrap_or(text.len()))]
     }
 
-    /// Replaces every secret in the strings, numbers and keys of a value.
+    /// Replaces every secret in the strings, numbers and keys of a value. A number with a secret becomes a string.
     pub(crate) fn value(&self, value: &mut Value) {
         if self.is_idle() {
             return;
@@ -114,7 +114,7 @@ impl Redactor {
     }
 
     /// Replaces every secret in the values and keys of arguments.
-    pub(crate) fn fields(&self, arguments: Arguments) -> Arguments {
+    pub(crate) fn arguments(&self, arguments: Arguments) -> Arguments {
         let mut value = Value::Object(arguments);
         self.value(&mut value);
         match value {
@@ -170,6 +170,7 @@ fn as_index(position: u64) -> usize {
 /// of a secret, at most as many as the longest encoding of a secret has.
 #[derive(Default)]
 pub(crate) struct StreamMask {
+    /// A reader for each encoding. Empty before the first chunk.
     readers: Vec<Reader>,
     buffer: BytesMut,
     /// The position of the buffer in the stream.
@@ -202,7 +203,7 @@ impl StreamMask {
         ready.freeze()
     }
 
-    /// Returns the buffered bytes at the end of the stream.
+    /// Ends the stream: masks the secrets in the buffered bytes, and returns these bytes.
     pub(crate) fn finish(&mut self, redactor: &Redactor) -> Bytes {
         let buffer = &mut self.buffer;
         let mut mask = |range: Range<u64>| {

@@ -39,7 +39,7 @@ pub enum AccessRequest<'a> {
 }
 
 impl AccessRequest<'_> {
-    /// Returns the capabilities of which the component must import at least one.
+    /// Returns the capabilities of which the component must declare at least one.
     pub(super) fn capabilities(&self) -> &'static [Capability] {
         match self {
             Self::Http(_) => &[Capability::Http],
@@ -76,8 +76,9 @@ impl AccessRequest<'_> {
         }
     }
 
-    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. Returns
-    /// `None` if the request does not determine a rule.
+    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. The quota
+    /// of the key–value store is only an example. Returns `None` if the access needs no grant, and for a secret, whose rule
+    /// needs more than its name.
     pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {
         Some(match self {
             Self::Http(target) => ("http", target.to_string()),
@@ -114,8 +115,8 @@ impl fmt::Display for AccessRequest<'_> {
     }
 }
 
-/// Returns the parent directory of a guest path, for a rule that includes the path. Returns the path itself if that would be
-/// the root.
+/// Returns the parent directory of a guest path, for a rule that includes the path. Returns the path itself if its parent is
+/// the root, and if it has no parent.
 fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some((directory, _)) if !directory.is_empty() => directory,
@@ -128,8 +129,8 @@ fn directory_of(path: &str) -> &str {
 pub enum Decision {
     /// The access is allowed.
     Allowed {
-        /// The number of the rule that allows it, among the rules of its kind and counted from 1. `None` if the access needs
-        /// no grant.
+        /// The number of the rule that allows the access, counted from 1 among the rules of its kind. Secrets that are exposed
+        /// as environment variables are counted after the other environment variables. `None` if the access needs no grant.
         rule: Option<usize>,
     },
     /// The access is denied.
@@ -191,9 +192,10 @@ pub enum Denial {
     NoRule(Capability),
     /// Grants contain rules of this kind, but none allows the access.
     NearestRule {
-        /// The number of the rule that comes closest, counted from 1. It is the first rule if the host does not compare them.
+        /// The number of the rule that comes closest, counted from 1. It is the first rule if no rule comes closer than the
+        /// others.
         rule: usize,
-        /// The part of the rule that does not match.
+        /// The part of the rule that the access does not match, such as `the host api.example.com`.
         allows: String,
     },
     /// The path is not absolute or contains `..`, so its text does not identify a file.
@@ -205,9 +207,9 @@ pub enum Denial {
         /// The network that it belongs to.
         class: AddressClass,
     },
-    /// The variable is granted, but is not set in the host process.
+    /// The variable is granted, but in the host process, it is not set or not valid Unicode.
     MissingVariable(String),
-    /// A granted secret does not exist. No call of the plugin runs without it.
+    /// A granted secret does not exist. The plugin cannot be called until it does.
     MissingSecret {
         /// The name of the secret.
         name: String,

@@ -18,13 +18,13 @@ pub enum AddressClass {
     Loopback,
     /// The local link. Includes cloud metadata services at `169.254.169.254`.
     LinkLocal,
-    /// A private network. Includes unique local IPv6 addresses.
+    /// A private network. Includes unique local and site-local IPv6 addresses.
     Private,
     /// A provider's shared network (carrier-grade NAT). Includes metadata services of some clouds.
     Shared,
     /// A multicast group.
     Multicast,
-    /// The unspecified address, or an address with a special purpose.
+    /// The unspecified address, an address with a special purpose, or an IPv6 address that is not allocated.
     Reserved,
 }
 
@@ -67,10 +67,10 @@ impl AddressClass {
         }
         match address.segments() {
             [0xfe80..=0xfebf, ..] => Self::LinkLocal,
-            // Unique local, and site local: deprecated but still routed inside sites.
+            // Unique local addresses, and site-local ones, which are deprecated but still routed inside sites.
             [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
             [0xff00..=0xffff, ..] => Self::Multicast,
-            // Documentation, and the special purposes below 2001:200::/23.
+            // Documentation (two ranges), and the range 2001::/23 for special purposes.
             [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] | [0x2001, 0..=0x1ff, ..] => Self::Reserved,
             // All ranges that are allocated so far.
             [0x2000..=0x3fff, ..] => Self::Public,
@@ -99,8 +99,9 @@ pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64)
-/// or tunnelled (6to4, Teredo, ISATAP).
+/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64) or
+/// tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the address cannot be determined, and `None` for other
+/// IPv6 addresses.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
@@ -108,7 +109,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(join(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
-        // A local NAT64 prefix can embed the address at several positions, so it cannot be determined.
+        // Below this prefix, for NAT64 inside a network, the IPv4 address can have several positions.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
         [0x2002, high, low, ..] => Some(join(high, low)),
         [0x2001, 0, .., high, low] => Some(join(!high, !low)),
@@ -121,7 +122,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressRange {
-    /// An address of the range. Its bits after the prefix have no meaning.
+    /// An address in the range. Its bits after the prefix have no meaning.
     address: IpAddr,
     prefix_bits: u8,
 }

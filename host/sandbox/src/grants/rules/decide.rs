@@ -18,8 +18,8 @@ const ONLY_RULE: usize = 1;
 /// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls this
 /// function, and so does `explain`.
 ///
-/// `rights` must contain only grants that currently apply, so no grants that are used up. [`decide_address`] makes the second
-/// decision: whether the address of a granted host name is allowed.
+/// `rights` must contain only grants that currently apply, so no grants that are used up. After an HTTP request is allowed,
+/// [`decide_address`] decides whether it may connect to the address of its host.
 #[must_use]
 pub fn decide(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Decision {
     match rule_for(rights, request) {
@@ -42,13 +42,13 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     })
 }
 
-/// Finds the number of the rule that allows an access. Returns `None` if the access needs no grant.
+/// Returns the number of the rule that allows an access, counted from 1, or `None` if the access needs no grant.
 fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
     let capabilities = request.capabilities();
     let Some(capability) = capabilities.iter().copied().find(|one| rights.declared.has(*one)) else {
         return Err(Denial::NotDeclared(capabilities[0]));
     };
-    // No call of the plugin runs without a secret that is granted to it.
+    // A plugin cannot be called while a secret that is granted to it is missing, so no access is allowed.
     if let Some(secret) = rights.missing.secrets.first() {
         return Err(Denial::MissingSecret {
             name: secret.name.clone(),
@@ -92,6 +92,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(reading_only(0)),
             granted => only_rule(granted.is_some()),
         },
+        // Decided above.
         AccessRequest::Clock | AccessRequest::Random => Ok(ONLY_RULE),
     }
     .map(Some)
@@ -159,9 +160,10 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
     }
 }
 
-/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. This is usually `inner` itself.
+/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. Both are indexes in `rules.files`. The
+/// result is usually `inner` itself.
 ///
-/// It is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
+/// The result is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
 /// between the two is the same on the host and for the guest. Then `inner` could not protect its files, because the guest can
 /// name them through the outer directory.
 fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
@@ -195,6 +197,7 @@ fn reading_only(index: usize) -> Denial {
     }
 }
 
+/// Finds the number of the rule that allows a variable. The rules of exposed secrets are counted after those of variables.
 fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
     let GrantRules { env, secrets, .. } = &rights.rules;
     let exposed = secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
@@ -206,7 +209,7 @@ fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Deni
     Ok(rule)
 }
 
-/// Finds the number of a name in a list of granted names.
+/// Finds the number of a name in a list of granted names, counted from 1. `noun` names the kind of the names in a denial.
 fn find_name<'a>(
     names: impl Iterator<Item = &'a str>,
     wanted: &str,

@@ -56,7 +56,7 @@ pub struct DirectoryRule {
     pub guest: String,
     /// The access of the guest to the directory.
     pub access: AccessMode,
-    /// The maximum size of the directory in bytes, enforced on writes of the plugin.
+    /// The maximum size of the directory in bytes, enforced on writes of the plugin. Not used for a read-only directory.
     pub quota_bytes: u64,
 }
 
@@ -102,7 +102,7 @@ impl DirectoryRule {
     pub fn new(host: &str, guest: &str, access: AccessMode, quota: Option<&str>) -> Result<Self, RuleError> {
         if host.starts_with('~') || host.contains("${") || host.contains('\0') {
             return Err(RuleError::new(format!(
-                "`{}`: paths are not expanded; write the full path",
+                "`{}` starts with `~`, or contains `${{` or NUL: paths are not expanded, so write the full path",
                 host.escape_debug()
             )));
         }

@@ -18,24 +18,24 @@ use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 /// The effective rights of a plugin. The default has no rights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveRights {
-    /// The capabilities that its component imports.
+    /// The capabilities that its component declares by its imports.
     pub declared: DeclaredCapabilities,
     /// The granted rules of declared capabilities, and all clock and random rules, because these only restrict.
     pub rules: GrantRules,
-    /// The reason why no rule applies; `None` if a grant applies.
+    /// The reason why no grant applies; `None` if one applies.
     pub no_grant: Option<NoGrantReason>,
     /// The granted directories that the host cannot open, by their guest paths. Their rules allow nothing.
-    pub unenforceable: BTreeMap<String, UnenforceableRule>,
-    /// Granted resources that do not exist at the time of the call.
-    pub missing: MissingResources,
+    pub unenforceable_directories: BTreeMap<String, UnenforceableRule>,
+    /// The granted variables and secrets that have no value at the time of the call.
+    pub missing: MissingValues,
     /// The real path of each granted directory that has been opened, by its guest path.
-    pub opened: BTreeMap<String, PathBuf>,
+    pub real_paths: BTreeMap<String, PathBuf>,
 }
 
-/// Granted resources that do not exist at the time of the call.
+/// The granted variables and secrets that have no value at the time of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MissingResources {
-    /// Granted environment variables that are not set in the host process.
+pub struct MissingValues {
+    /// Granted environment variables that are not set in the host process, or are not valid Unicode.
     pub variables: Vec<String>,
     /// Granted secrets without a value.
     pub secrets: Vec<SecretRule>,
@@ -63,13 +63,14 @@ impl fmt::Display for UnenforceableRule {
 /// The reason why no grant applies to a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGrantReason {
-    /// The grants file has no grant for the plugin.
+    /// Neither the grants file nor the application has a grant for the plugin.
     NotNamed,
-    /// The grants file has a grant for the plugin, but for a component with another digest.
+    /// All grants for the plugin are for components with other digests.
     OtherDigest,
     /// The grant was for one call or one conversation and is used up.
     UsedUp,
-    /// The grant is for one call or one conversation, and the host cannot record its use.
+    /// The grant is for one call or one conversation, and its use could not be recorded. For example, the record
+    /// cannot be read or written, or the grant was added while the uses of other grants were recorded.
     UseNotRecorded,
     /// The grants file cannot be read or is invalid, so that no grant applies, not even one of the application.
     Unreadable,
@@ -81,14 +82,17 @@ impl fmt::Display for NoGrantReason {
             Self::NotNamed => "no grant names the plugin",
             Self::OtherDigest => "the grant is for another version of the plugin",
             Self::UsedUp => "the grant is used up",
-            Self::UseNotRecorded => "the use of the grant cannot be recorded; the log of the host has the reason",
+            Self::UseNotRecorded => {
+                "the use of the grant could not be recorded; the log of the host may have the reason"
+            }
             Self::Unreadable => "the grants file cannot be used, so that nothing is granted",
         })
     }
 }
 
 impl EffectiveRights {
-    /// Computes the rights of a plugin under a grants file, as if no grant were used up.
+    /// Computes the rights of a plugin from grants, as if none of them were used up. Directories are not opened, and the values
+    /// of variables and secrets are not looked up.
     #[must_use]
     pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
         let plugin_grants: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
@@ -108,8 +112,11 @@ impl EffectiveRights {
         Self::of_grants(declared, applicable)
     }
 
-    /// Intersects the declared capabilities with the union of some grants. Of two rules for the same thing, the first one
-    /// applies. Grants for one call or one conversation come before permanent ones; otherwise, their order does not change.
+    /// Intersects the declared capabilities with the union of some grants, which must all apply to the plugin.
+    ///
+    /// Of two rules for the same guest path, environment variable or setting, the first one applies. So does the first of two
+    /// key–value, blackboard, clock or random rules. Grants for one call or one conversation come before permanent ones;
+    /// otherwise, their order does not change.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
@@ -134,8 +141,8 @@ impl EffectiveRights {
         }
     }
 
-    /// Adds the rules of a grant. A rule for the same thing as an earlier one, such as another value of a setting, has no
-    /// effect.
+    /// Adds the rules of a grant, as far as the component declares their capabilities. A rule for the same thing as an earlier
+    /// one, such as another value of a setting, is not added.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
@@ -210,10 +217,14 @@ impl EffectiveRights {
         decide(self, request).is_allowed()
     }
 
-    /// Returns the first rule that allows the plugin itself to change something outside its own instance; `None` if there is
-    /// none. Calls of other tools are not considered.
+    /// Describes the first rule with which the plugin itself can change something outside its own instance: a rule for HTTP
+    /// requests other than `GET` and `HEAD`, for a writable directory, for the key–value store, or for writing to the
+    /// blackboard. Returns `None` without such a rule.
+    ///
+    /// A rule that cannot be enforced now also counts, because it may be enforceable at the next call. Rules for calls of other
+    /// tools do not count.
     #[must_use]
-    pub fn writing_rule(&self) -> Option<String> {
+    pub fn describe_writing_rule(&self) -> Option<String> {
         let rules = &self.rules;
         let http = rules.http.iter().find(|rule| !rule.only_reads());
         let http = http.map(|rule| format!("http {rule}"));
@@ -240,8 +251,10 @@ impl EffectiveRights {
         keys.filter_map(|key| Some((key.as_str(), self.setting(key)?)))
     }
 
-    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted, or if the guest reaches
-    /// its files through another directory.
+    /// Returns the mode in which the directory at a guest path is opened for the plugin.
+    ///
+    /// Returns `None` if no rule has this guest path, or if the directory cannot be opened. Also returns `None` if the guest
+    /// reaches the files through an outer directory, and if no access is allowed at all because a secret is missing.
     #[must_use]
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
         let number = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
@@ -251,9 +264,10 @@ impl EffectiveRights {
             .find(|mode| is_allowed_by_rule(*mode))
     }
 
-    /// Returns the reason why the directory of a rule in `files` cannot be opened; `None` if it can be opened.
+    /// Returns the reason why the directory of a rule cannot be opened, by the rule's index in `files`. Returns `None` if the
+    /// directory is open, or has not been opened yet.
     pub(super) fn unenforceable_directory(&self, index: usize) -> Option<&UnenforceableRule> {
-        self.unenforceable.get(&self.rules.files.get(index)?.guest)
+        self.unenforceable_directories.get(&self.rules.files.get(index)?.guest)
     }
 
     /// Returns whether the plugin may read an environment variable.
@@ -282,20 +296,21 @@ impl EffectiveRights {
         Some(rule.and(self.rules.random).unwrap_or(RandomRule::Real))
     }
 
-    /// Returns the host directory of a rule in `files`, by the rule's index.
+    /// Returns the host directory of a rule, by the rule's index in `files`: its real path if it is open, otherwise the path in
+    /// the rule.
     pub(super) fn host_directory(&self, index: usize) -> Option<&Path> {
         let DirectoryRule { host, guest, .. } = self.rules.files.get(index)?;
-        Some(self.opened.get(guest).unwrap_or(host))
+        Some(self.real_paths.get(guest).unwrap_or(host))
     }
 
     /// Returns whether an instance that was created under `earlier` can be reused: none of the earlier rights was revoked,
-    /// and the rights that are fixed at instantiation are unchanged. The other rights may be extended, because each access is
-    /// checked.
+    /// and the rights that are fixed at instantiation are unchanged. Other rules may have been added, because each access is
+    /// checked. A changed blackboard rule counts as revoked.
     #[must_use]
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         let (now, before) = (&self.rules, &earlier.rules);
         let fixed_rights_are_equal = now.files == before.files
-            && self.opened == earlier.opened
+            && self.real_paths == earlier.real_paths
             && now.env == before.env
             && now.config == before.config
             && now.keyvalue == before.keyvalue
@@ -309,8 +324,8 @@ impl EffectiveRights {
             && (before.blackboard.is_none() || before.blackboard == now.blackboard)
     }
 
-    /// Narrows the rights to those that a calling plugin has as well. A rule for a resource outside the plugin remains only if
-    /// both plugins have an equal rule. The plugin keeps its own settings and its own key–value store.
+    /// Narrows the rights to those that a calling plugin has as well. A rule for something outside the plugin remains only if
+    /// the caller has an equal rule. The plugin keeps its own settings and its own key–value store.
     #[must_use]
     pub fn narrowed_to(&self, caller: &Self) -> Self {
         fn common<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
@@ -339,7 +354,8 @@ impl EffectiveRights {
         Self { rules, ..self.clone() }
     }
 
-    /// Describes the rule that allows an access, by the number in [`Decision::Allowed`].
+    /// Describes the rule that allows an access. `number` is the one that [`decide`] returned for this access, in
+    /// [`Decision::Allowed`]; for another number, the result has no meaning.
     #[must_use]
     pub fn describe_rule(&self, request: &AccessRequest<'_>, number: usize) -> Option<String> {
         let rules = &self.rules;
@@ -363,7 +379,7 @@ impl EffectiveRights {
     }
 }
 
-/// Returns the grants for a plugin of this name with another digest. An operator can renew them.
+/// Returns the grants that name the plugin but are for a component with another digest. An operator can renew them.
 #[must_use]
 pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
     let is_stale = |grant: &&Grant| {

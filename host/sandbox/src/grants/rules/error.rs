@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A rule that cannot be enforced as written.
+/// The reason why a rule is refused, or a name, a host or another part of one. Such a rule cannot be enforced as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
@@ -24,9 +24,10 @@ pub struct FilePosition {
 }
 
 impl FilePosition {
-    /// Returns the position of a byte.
-    pub(crate) fn of(text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
+    /// Returns the position of the character at an offset in bytes. For an offset inside a character or beyond the text,
+    /// returns the position of the text's end.
+    pub(crate) fn of(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Self {
             line: before.matches('\n').count() + 1,
@@ -56,10 +57,10 @@ pub enum GrantsError {
     /// The file is not plain UTF-8 text.
     #[error("the file is not plain UTF-8 text: {0}")]
     NotText(&'static str),
-    /// A key, a value or a rule is invalid.
+    /// The file is not valid TOML, or a key, a value or a rule in it is invalid.
     #[error("{position}: {message}")]
     Rule {
-        /// The position of the rule.
+        /// The position of the error, or of the grant that contains it.
         position: FilePosition,
         /// The reason.
         message: String,

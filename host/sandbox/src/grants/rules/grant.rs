@@ -12,11 +12,11 @@ use super::secret_rule::SecretRule;
 use super::value_rules::{ClockRule, EnvRule, KeyValueRule, RandomRule};
 use toolwit_core::limits::ByteCount;
 
-/// The grants of a grants file.
+/// A list of grants: those of a grants file, or all grants of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Grants {
-    /// The grants, in the order of the file.
+    /// The grants. Those of a file are in its order.
     pub grants: Vec<Grant>,
 }
 
@@ -32,8 +32,8 @@ pub struct Grant {
     pub version: GrantedVersion,
     /// The duration of the grant.
     pub scope: GrantScope,
-    /// The time at which the grant was issued, in nanoseconds since 1970, if it is known. Distinguishes a reissued grant from
-    /// one that is used up.
+    /// The time at which the grant was issued, in nanoseconds since 1970. Distinguishes a grant for one call or one
+    /// conversation from an equal one that was issued earlier and is used up. `None` if the grants file does not contain it.
     pub issued: Option<u64>,
     /// The rules.
     pub rules: GrantRules,
@@ -89,7 +89,8 @@ impl GrantRules {
         lines
     }
 
-    /// Keeps the rules for whose description `keep` returns `true`.
+    /// Keeps the rules for which `keep` returns `true`. `keep` receives the description of the rule, as in
+    /// [`GrantRules::describe`].
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.http.retain(|rule| keep(&format!("http {rule}")));
         self.files.retain(|rule| keep(&format!("files {rule}")));
@@ -121,13 +122,14 @@ impl GrantRules {
     }
 
     /// Removes the rules that rules of `newer` replace: equal rules, and rules for the same guest path, environment variable
-    /// or setting. A rule of a kind that has only one rule replaces the earlier one.
+    /// or setting. Of the key–value, blackboard, clock and random rules, a grant has at most one of each kind, so a new one
+    /// replaces any earlier one.
     pub(crate) fn remove_replaced_by(&mut self, newer: &Self) {
         self.remove_equal(newer);
-        let is_new_file = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
-        self.files.retain(|rule| !is_new_file(rule));
-        let is_new_variable = |rule: &EnvRule| newer.env.iter().any(|new| new.name == rule.name);
-        self.env.retain(|rule| !is_new_variable(rule));
+        let is_replaced_directory = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
+        self.files.retain(|rule| !is_replaced_directory(rule));
+        let is_replaced_variable = |rule: &EnvRule| newer.env.iter().any(|new| new.name == rule.name);
+        self.env.retain(|rule| !is_replaced_variable(rule));
         self.config.retain(|key, _| !newer.config.contains_key(key));
         self.keyvalue.take_if(|_| newer.keyvalue.is_some());
         self.blackboard.take_if(|_| newer.blackboard.is_some());
@@ -151,7 +153,7 @@ pub enum GrantedVersion {
 pub enum GrantScope {
     /// For one call of the plugin.
     Once,
-    /// For the first conversation that uses it, until that conversation ends.
+    /// For the first conversation that uses it, until that conversation or the process ends.
     Session,
     /// Until it is revoked.
     #[default]
@@ -193,7 +195,8 @@ impl Grant {
         self.scope == GrantScope::Always
     }
 
-    /// Returns whether the grant applies to a component.
+    /// Returns whether the grant is for a plugin whose component has this digest. It does not check whether the grant is
+    /// used up.
     #[must_use]
     pub fn is_for(&self, plugin: &str, digest: &str) -> bool {
         self.plugin == plugin

@@ -25,7 +25,7 @@ impl HostPattern {
     /// Parses a host, `*.` followed by a name, or `*`. Non-ASCII names are converted to ASCII (`xn--…`) as in browsers.
     ///
     /// # Errors
-    /// For a star anywhere else, a star below a top-level name, and text that is not a host.
+    /// For `*` anywhere else, `*.` in front of a top-level name or an address, and text that is not a host.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         if text == "*" {
             return Ok(Self::AnyName);
@@ -101,7 +101,7 @@ struct HttpRuleFormat {
     host: String,
     #[serde(default, skip_serializing_if = "is_false")]
     any_host: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default_scheme")]
     scheme: Scheme,
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
@@ -135,7 +135,9 @@ impl TryFrom<HttpRuleFormat> for HttpRule {
             (None, None) => vec![format.scheme.default_port()],
         };
         if ports.is_empty() || ports.contains(&0) {
-            return Err(RuleError::new("a port is a number from 1 to 65535"));
+            return Err(RuleError::new(
+                "a rule needs at least one port, and each port must be from 1 to 65535",
+            ));
         }
         let methods = format
             .methods
@@ -187,7 +189,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_default(scheme: &Scheme) -> bool {
+fn is_default_scheme(scheme: &Scheme) -> bool {
     *scheme == Scheme::default()
 }
 
@@ -208,7 +210,8 @@ pub enum RequestMismatch {
 
 impl HttpRule {
     /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
-    /// host only. The defaults are HTTPS, `GET` and `HEAD`, and all paths.
+    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment are
+    /// ignored.
     ///
     /// # Errors
     /// For text that does not have this form, or that describes a rule that cannot be enforced.
@@ -275,7 +278,11 @@ impl HttpRule {
     }
 }
 
-/// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment of the path. The path `/` is returned as `None`.
+/// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment of the path. An empty path and the path `/` are returned as
+/// `None`.
+///
+/// # Errors
+/// For a port that is not a number up to 65535. The host and the path are not checked.
 pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<String>), RuleError> {
     let path_start = text.find('/').unwrap_or(text.len());
     let (authority, path) = text.split_at(path_start);

@@ -19,7 +19,7 @@ pub use access::{AccessRequest, Decision, Denial, Explanation};
 pub use address::{AddressClass, AddressRange, canonical};
 pub use decide::{decide, decide_address};
 pub use directory_rule::{AccessMode, DirectoryRule};
-pub use effective::{EffectiveRights, MissingResources, NoGrantReason, UnenforceableRule, stale_grants};
+pub use effective::{EffectiveRights, MissingValues, NoGrantReason, UnenforceableRule, stale_grants};
 pub use error::{FilePosition, GrantsError, RuleError};
 pub use grant::{Grant, GrantRules, GrantScope, GrantedVersion, Grants};
 pub use http_rule::{HostPattern, HttpRule, RequestMismatch};

@@ -12,8 +12,8 @@ const LOOKALIKES: [char; 14] = [
 /// Characters that separate segments or parameters, or begin an escape, in some servers.
 const SEPARATORS: [char; 4] = ['/', '\\', ';', '%'];
 
-/// Returns whether a path has one meaning: no empty segments, no dot segments, and no escapes of separators, control
-/// characters, lookalikes or bytes that are not UTF-8.
+/// Returns whether a path has one meaning: no empty segment except the last one, no segment of dots and spaces only, and no
+/// segment with separators, control characters, lookalikes or bytes that are not UTF-8, escaped or not.
 pub(super) fn is_plain_path(path: &str) -> bool {
     let segments: Vec<&str> = path.split('/').collect();
     // The path begins with a separator, and may end with one.

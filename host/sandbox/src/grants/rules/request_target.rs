@@ -124,7 +124,7 @@ pub struct RequestTarget {
     pub port: u16,
     /// The method, as it is sent.
     pub method: String,
-    /// The path with its query.
+    /// The path, which starts with `/`, and the query if the request has one.
     pub path: String,
 }
 
@@ -134,14 +134,16 @@ impl RequestTarget {
     /// # Errors
     /// For a scheme other than `http` and `https`; for an authority that is not a host with an optional port from 1 to 65535;
     /// for text that is not a method, and the methods that do not request a resource (`CONNECT`, `TRACE`); and for a path
-    /// with characters that a path cannot have.
+    /// that does not start with `/` or `?`, or has characters that a path cannot have, such as `#`.
     pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
         let scheme = Scheme::parse(scheme)?;
         let (host, port) = split_authority(authority)?;
         check_method(method)?;
         let path = if path.is_empty() { "/" } else { path };
         if !path.starts_with(['/', '?']) || path.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'#') {
-            return Err(RuleError::new("the path contains characters that a path cannot have"));
+            return Err(RuleError::new(
+                "the path does not start with `/`, or contains characters that a path cannot have",
+            ));
         }
         Ok(Self {
             scheme,
@@ -159,7 +161,7 @@ impl RequestTarget {
     /// Parses `GET https://example.com:8443/a`, as an operator types it. The default method is `GET`.
     ///
     /// # Errors
-    /// Those of [`RequestTarget::new`].
+    /// For text without `://`, and those of [`RequestTarget::new`].
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let (method, url) = match text.trim().split_once(' ') {
             Some((method, url)) => (method, url.trim_start()),

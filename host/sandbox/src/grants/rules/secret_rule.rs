@@ -13,7 +13,7 @@ use super::request_target::{RequestTarget, Scheme, escaped_excerpt};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretSource {
-    /// The operator's secret store.
+    /// The secrets of the application, then the operator's secret store.
     #[default]
     Store,
     /// The environment of the host process.
@@ -41,13 +41,13 @@ impl fmt::Display for SecretSource {
 /// The part of a request in which a secret is sent. The guest's value for this part is overwritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretPlacement {
-    /// This header.
+    /// The header with this name, in lower case.
     Header(String),
     /// `Authorization: Bearer …`.
     Bearer,
     /// `Authorization: Basic …`. The secret is `user:password`.
     Basic,
-    /// This field of the query.
+    /// The field of the query with this name.
     Query(String),
 }
 
@@ -103,9 +103,10 @@ pub struct SecretRule {
     pub name: String,
     /// The source in which the value is looked up.
     pub source: SecretSource,
-    /// The requests with which the secret is sent; `None` if it is only exposed.
+    /// The requests with which the secret is sent; `None` if it is only exposed in a variable.
     pub target: Option<SecretTarget>,
-    /// The environment variable in which the guest sees the value, if it is exposed. Needs `expose = true` in the file.
+    /// The environment variable in which the guest sees the value; `None` if the guest never sees it. The grants file must also
+    /// have `expose = true`.
     pub exposed_as: Option<String>,
 }
 
@@ -170,7 +171,7 @@ impl TryFrom<SecretRuleFormat> for SecretRule {
             (Some(host), [placement]) => Some(SecretTarget::new(&host, format.port, format.path, placement)?),
             _ => {
                 return Err(RuleError::new(
-                    "a secret needs one `host` and one of `header`, `query`, `bearer` and `basic`",
+                    "a secret that is sent needs one `host` and one of `header`, `query`, `bearer` and `basic`",
                 ));
             }
         };
@@ -215,10 +216,10 @@ impl From<SecretRule> for SecretRuleFormat {
 }
 
 impl SecretRule {
-    /// Creates a rule that sends a secret of the store to `HOST[:PORT][/PATH]`, always over HTTPS.
+    /// Creates a rule that sends a secret of [`SecretSource::Store`] to `[https://]HOST[:PORT][/PATH]`, always over HTTPS.
     ///
     /// # Errors
-    /// For a name, a location or a placement that is not valid.
+    /// For a name, a location or a placement that is not valid, and for a host with `*`.
     pub fn sent_to(name: &str, location: &str, placement: SecretPlacement) -> Result<Self, RuleError> {
         check_name(name)?;
         let (host, port, path) = split_location(location.strip_prefix("https://").unwrap_or(location))?;
@@ -243,7 +244,7 @@ impl SecretTarget {
         let host = HostPattern::parse(host)?;
         if !matches!(host, HostPattern::Exactly(_)) {
             return Err(RuleError::new(
-                "a secret is sent to one host; the pattern `*` is not allowed",
+                "a secret is sent to one host, so the host must not contain `*`",
             ));
         }
         let port = port.unwrap_or(HTTPS_PORT);
@@ -254,8 +255,13 @@ impl SecretTarget {
                 "a secret needs a port from 1 to 65535 and a plain path such as `/v1`",
             ));
         }
+        let placement = match placement {
+            SecretPlacement::Header(name) => SecretPlacement::Header(name.to_ascii_lowercase()),
+            other => other.clone(),
+        };
         match placement {
-            SecretPlacement::Header(name) if !can_carry_secret(name) => {
+            SecretPlacement::Header(name) if !can_carry_secret(&name) => {
+                let name = name.escape_debug();
                 Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
             }
             SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_token_byte) => Err(RuleError::new(
@@ -265,7 +271,7 @@ impl SecretTarget {
                 host,
                 port,
                 path,
-                placement: placement.clone(),
+                placement,
             }),
         }
     }
@@ -280,7 +286,8 @@ impl SecretTarget {
     }
 }
 
-/// Returns whether a secret may be sent in a header. Headers that frame or route a message are reserved for the host.
+/// Returns whether a secret may be sent in a header, whose name must be in lower case. Headers that frame or route a message
+/// are reserved for the host.
 fn can_carry_secret(name: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "connection",
@@ -303,19 +310,20 @@ fn is_token_byte(byte: u8) -> bool {
 /// Checks the name of a plugin or a secret, which must be spelled identically in files, flags and the environment.
 ///
 /// # Errors
-/// For an empty name, more than 128 bytes, characters other than letters, digits, `-`, `_` and `.`, and a dot at the beginning.
+/// For an empty name, more than 128 bytes, characters other than ASCII letters, digits, `-`, `_` and `.`, and a dot at the
+/// beginning.
 pub fn check_name(name: &str) -> Result<(), RuleError> {
     let is_name_byte = |byte: u8| is_token_byte(byte) || byte == b'.';
     if name.is_empty() || name.len() > 128 || !name.bytes().all(is_name_byte) || name.starts_with('.') {
         return Err(RuleError::new(format!(
-            "`{}` is not a name: use letters, digits, `-` and `_`, and `.` after the first character",
+            "`{}` is not a name: use at most 128 letters, digits, `-`, `_` and, after the first character, `.`",
             escaped_excerpt(name)
         )));
     }
     Ok(())
 }
 
-/// Checks the name of an environment variable.
+/// Checks the name of an environment variable: ASCII letters, digits and `_`, without a digit at the beginning.
 pub(crate) fn check_variable_name(name: &str) -> Result<(), RuleError> {
     let has_valid_start = name
         .bytes()

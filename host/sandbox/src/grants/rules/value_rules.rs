@@ -64,11 +64,12 @@ impl From<EnvRule> for EnvRuleFormat {
     }
 }
 
-/// The limit of a plugin's key–value store.
+/// Access of a plugin to its key–value store, with a limit of its size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
 pub struct KeyValueRule {
-    /// The maximum size of all keys and values together, in bytes.
+    /// The maximum size of the store in bytes: all names of buckets, keys and values, and `KEY_VALUE_ENTRY_BYTES` for each
+    /// entry.
     pub quota_bytes: u64,
 }
 
@@ -97,7 +98,7 @@ impl From<KeyValueRule> for KeyValueRuleFormat {
     }
 }
 
-/// Parses a quota such as `10MiB`.
+/// Parses a quota such as `10MiB`. Returns it in bytes.
 pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
     let quota: Result<ByteCount, UnitError> = text.parse();
     quota

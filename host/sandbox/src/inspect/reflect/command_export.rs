@@ -1,4 +1,4 @@
-//! The export of a command-line program, `wasi:cli/run`.
+//! Reads the export of a command-line program, `wasi:cli/run`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::ExportReader;
 use crate::values::types::{Function, FunctionKind};
 
 impl<'a> ExportReader<'a> {
-    /// Reads the export of a program.
+    /// Reads the export of a program, which becomes one tool.
     pub(super) fn read_command(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if !self.has_run(interface) {
             self.skip(name, "it has no function `run: func() -> result`");
@@ -40,6 +40,7 @@ impl<'a> ExportReader<'a> {
         self.exports.iter().find(is_later).copied()
     }
 
+    /// Returns whether an interface has the function `run: func() -> result`.
     fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
         let Some(ComponentEntityType::Func(id)) = self.type_reader.types[interface]
             .exports

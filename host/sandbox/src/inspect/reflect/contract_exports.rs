@@ -1,4 +1,4 @@
-//! The exported interfaces of contracts of other hosts, whose functions list and call tools.
+//! Reads the exported interfaces through which components of other hosts list and call their tools.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::types::{Function, FunctionKind};
 
 impl ExportReader<'_> {
-    /// Reads an exported interface of a contract. Its functions are not tools.
+    /// Reads an exported interface of another host. The host calls its functions; they are not tools.
     pub(super) fn read_contract_export(
         &mut self,
         name: &str,
@@ -34,7 +34,8 @@ impl ExportReader<'_> {
             })
             .collect();
         let first = self.shape.functions.len();
-        let Some(foreign) = signatures.and_then(|signatures| contract.implemented_contract(&signatures, first)) else {
+        let implemented = signatures.and_then(|signatures| contract.implemented_contract(&signatures, first));
+        let Some(foreign_contract) = implemented else {
             let interface = name.split('@').next().unwrap_or(name);
             return self.skip(name, format!("its functions do not have the types of `{interface}`"));
         };
@@ -42,11 +43,12 @@ impl ExportReader<'_> {
         let functions = contract.functions().iter();
         let functions = functions.map(|function| contract_function(&interface_name, function));
         self.shape.functions.extend(functions);
-        self.shape.dynamic = Some(DynamicExport::undiscovered(ToolContract::Foreign(foreign)));
+        self.shape.dynamic = Some(DynamicExport::undiscovered(ToolContract::Foreign(foreign_contract)));
     }
 }
 
-/// Creates the function of a contract. The contract fixes the types of its functions, so the shape does not have them.
+/// Creates the entry of the shape for a function of a contract. The entry has no types: the contract fixes them, and the host
+/// knows them.
 fn contract_function(interface: &Arc<str>, export: &str) -> Function {
     Function {
         interface: Some(interface.clone()),

@@ -1,4 +1,4 @@
-//! The exported interfaces of `toolwit:plugin`, whose functions the host calls.
+//! Reads the exported interfaces of `toolwit:plugin`, whose functions the host calls.
 
 use semver::Version;
 use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
@@ -11,7 +11,7 @@ use crate::values::interceptor_export::InterceptorExport;
 use crate::values::types::{Function, FunctionKind};
 
 impl ExportReader<'_> {
-    /// Reads an exported interface of `toolwit:plugin`. Its functions are not tools.
+    /// Reads an exported interface of `toolwit:plugin`. The host calls its functions; they are not tools.
     pub(super) fn read_plugin_export(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         let export = name.strip_prefix(PLUGIN_PACKAGE).unwrap_or(name);
         let (interface_name, version) = export.split_once('@').unwrap_or((export, ""));
@@ -41,7 +41,7 @@ impl ExportReader<'_> {
                 };
                 self.shape.dynamic = Some(DynamicExport::undiscovered(contract));
             }
-            _ => self.skip_from(first, name),
+            _ => self.skip_interface(name, first),
         }
     }
 
@@ -61,11 +61,11 @@ impl ExportReader<'_> {
                     after: first + 1,
                 });
             }
-            _ => self.skip_from(first, name),
+            _ => self.skip_interface(name, first),
         }
     }
 
-    /// Reads the named functions of an interface, as far as they exist.
+    /// Reads the functions of an interface with these names. Returns those that exist and could be read.
     fn read_functions(
         &mut self,
         name: &str,
@@ -82,9 +82,9 @@ impl ExportReader<'_> {
         self.shape.functions.get_mut(first..).unwrap_or_default()
     }
 
-    /// Skips an interface whose functions do not have the expected types. Removes its functions, which begin at the index
-    /// `first`.
-    fn skip_from(&mut self, first: usize, name: &str) {
+    /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape, where they
+    /// begin at the index `first`.
+    fn skip_interface(&mut self, name: &str, first: usize) {
         self.shape.functions.truncate(first);
         let interface = name.split('@').next().unwrap_or(name).to_owned();
         self.skip(name, format!("its functions do not have the types of `{interface}`"));

@@ -1,8 +1,9 @@
 //! The cache of machine code of compiled components, in a private directory.
 //!
 //! Mapped machine code is trusted. An entry is therefore used only if this user wrote it: the directory denies access to
-//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry
-//! that is damaged, from another engine or from another user is ignored and replaced.
+//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). The name
+//! of an entry contains the digest of the component and a hash of the engine, so that code for another engine is never loaded.
+//! An entry that is damaged or was written with another key is ignored, and replaced when the component is compiled again.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -32,7 +33,8 @@ impl CodeCache {
     /// Opens a cache directory, or creates it with a fresh key.
     ///
     /// # Errors
-    /// If the directory cannot be created, belongs to another user, or permits access to others.
+    /// If the directory cannot be created, belongs to another user or permits access to others, or if its key cannot be read or
+    /// written.
     pub fn open(directory: &Path) -> io::Result<Self> {
         create_private_directory(directory)?;
         require_private_directory(directory)?;
@@ -57,7 +59,7 @@ impl CodeCache {
         Ok(self.entries()?.into_iter().filter_map(digest).collect())
     }
 
-    /// Returns whether there is an entry for a component. The entry is checked only when it is loaded.
+    /// Returns whether an entry for a component exists. The entry is validated only when it is loaded.
     pub(crate) fn contains(&self, engine: &Engine, digest: &str) -> bool {
         self.directory.join(entry_name(engine, digest)).exists()
     }
@@ -81,7 +83,7 @@ impl CodeCache {
         }
     }
 
-    /// Stores the machine code of a component. A failure is only logged: the next process compiles again.
+    /// Stores the machine code of a component. A failure is only logged: the next process compiles the component again.
     pub(crate) fn store(&self, engine: &Engine, digest: &str, code: &[u8]) {
         let name = entry_name(engine, digest);
         let outcome = self
@@ -92,11 +94,11 @@ impl CodeCache {
         }
     }
 
-    /// Stores the machine code of a component and maps the file in place of the copy in memory.
+    /// Stores the machine code of a component and maps the stored file, so that the copy in memory can be dropped.
     ///
     /// # Errors
-    /// Returns the code if it cannot be stored, and `None` if the stored entry cannot be loaded, such as one that
-    /// another process removed at once.
+    /// The code if it cannot be stored, and `None` if the stored entry cannot be loaded, such as one that another process
+    /// removed at once.
     pub(crate) fn store_and_load(
         &self,
         engine: &Engine,
@@ -129,6 +131,7 @@ impl CodeCache {
         Ok(())
     }
 
+    /// Returns whether the stored hash of an entry is that of its name and content.
     fn is_valid(&self, name: &str, path: &Path) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
@@ -152,8 +155,8 @@ fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.code", engine.compatibility_hash())
 }
 
-/// Reads the key. Replaces a key of another length, which a process that was stopped midway or a full disk left behind.
-/// The entries of the earlier key are then compiled again.
+/// Reads the key, or creates it. Replaces a key of another length, which a process that was stopped midway or a full disk left
+/// behind. Entries of the earlier key are then invalid.
 fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     match fs::read(path) {
         Ok(key) => {
@@ -202,7 +205,7 @@ fn require_private_directory(directory: &Path) -> io::Result<()> {
         return refuse("it is not a directory");
     }
     if metadata.mode() & 0o077 != 0 {
-        return refuse("others can enter it; its mode must be 700");
+        return refuse("other users can access it; its mode must be 700");
     }
     // A new file is owned by the user of this process.
     let probe = directory.join(format!(".probe.{}", process::id()));

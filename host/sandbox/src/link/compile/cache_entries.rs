@@ -1,4 +1,4 @@
-//! The size of the code cache and its limit.
+//! The entries of the code cache, and the limit on their size.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,8 +11,10 @@ use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
 const LIMIT_FILE: &str = "bytes-max";
 
-/// The suffixes of code files and of their hashes.
+/// The suffix of the file with the code of an entry.
 const CODE_SUFFIX: &str = ".code";
+
+/// The suffix of the file with the hash of an entry.
 const HASH_SUFFIX: &str = ".code.hash";
 
 /// The age at which a temporary file counts as abandoned by its process.
@@ -37,7 +39,7 @@ pub struct CodeCacheUsage {
     pub entries: usize,
     /// The size of the entries, in bytes.
     pub bytes: u64,
-    /// The limit, in bytes.
+    /// The limit on the size of all entries, in bytes.
     pub bytes_max: u64,
 }
 
@@ -55,7 +57,8 @@ impl CodeCache {
         })
     }
 
-    /// Returns the limit of the cache, in bytes.
+    /// Returns the limit of the cache, in bytes: the one that [`set_bytes_max`](Self::set_bytes_max) stored, or else the
+    /// default.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
         let text = fs::read_to_string(self.directory().join(LIMIT_FILE)).ok();
@@ -106,6 +109,7 @@ impl CodeCache {
         Ok(removed)
     }
 
+    /// Lists the entries, whether they are valid or not.
     pub(crate) fn entries(&self) -> io::Result<Vec<CodeCacheEntry>> {
         let mut entries = Vec::new();
         for file in fs::read_dir(self.directory())? {
@@ -128,7 +132,7 @@ impl CodeCache {
         Ok(entries)
     }
 
-    /// Records the use of an entry.
+    /// Records the use of an entry, so that it is removed after entries that were used earlier.
     pub(super) fn touch(&self, path: &Path) {
         let now = SystemTime::now();
         let is_recent = |modified: SystemTime| now.duration_since(modified).is_ok_and(|age| age < TOUCH_INTERVAL);

@@ -32,16 +32,17 @@ pub enum CodeCacheChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CodeCacheReport {
-    /// The directory.
+    /// The directory of the cache.
     pub directory: PathBuf,
     /// The number and size of its entries, and the limit.
     pub usage: CodeCacheUsage,
-    /// The number and size of the entries that a change removed.
+    /// The number and size of the entries that the change removed; `None` if no change was made.
     pub removed: Option<CodeCacheUsage>,
 }
 
 impl CodeCacheLocation {
-    /// Returns the path of the directory. `None` for [`Off`](Self::Off), or if the user's cache directory is unknown.
+    /// Returns the path of the directory. Returns `None` for [`Off`](Self::Off), and for [`User`](Self::User) if the user has
+    /// no home directory.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
@@ -59,7 +60,7 @@ impl CodeCacheLocation {
         let location = self.clone();
         let managing = tokio::task::spawn_blocking(move || location.manage_now(change));
         managing.await.unwrap_or_else(|error| {
-            let message = "reading the cache failed unexpectedly";
+            let message = "managing the code cache failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         })
     }
@@ -76,7 +77,7 @@ impl CodeCacheLocation {
             Ok((cache.usage()?, removed))
         };
         let (usage, removed) = work().map_err(|error| {
-            let message = format!("the cache {} cannot be used: {error}", directory.display());
+            let message = format!("the code cache {} cannot be used: {error}", directory.display());
             Error::new(ErrorKind::Io, Phase::Registry, message)
                 .with_suggestion("make the directory accessible to you alone, or delete it; it is created again")
                 .with_source(error)
@@ -103,7 +104,8 @@ impl CodeCacheLocation {
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion)
     }
 
-    /// Opens the cache. Returns `None` without a cache directory. If the directory cannot be used, also logs a warning.
+    /// Opens the cache. Returns `None` if the location has no directory, or if the directory cannot be used. In the second case
+    /// it also logs a warning.
     #[must_use]
     pub fn open(&self) -> Option<CodeCache> {
         let directory = self.directory()?;

@@ -149,10 +149,10 @@ async fn compiling_in_the_background_is_reported_and_happens_once() {
     let runtime = Runtime::new(options).unwrap();
     let plugin = Plugin::from_bytes(&runtime, "oracle", component(1)).await.unwrap();
     assert_eq!(plugin.compile_status().word(), "not-compiled");
-    plugin.compile();
+    plugin.compile_in_background();
     assert_ne!(plugin.compile_status().word(), "not-compiled");
-    plugin.compile();
-    plugin.prepare().await.unwrap();
+    plugin.compile_in_background();
+    plugin.compile().await.unwrap();
     assert_eq!(plugin.compile_status().word(), "compiled");
 
     let directory = tempfile::tempdir().unwrap();
@@ -160,9 +160,9 @@ async fn compiling_in_the_background_is_reported_and_happens_once() {
     fs::write(&path, component(2)).unwrap();
     let plugin = Plugin::from_file(&runtime, "gone", path.clone()).await.unwrap();
     fs::remove_file(&path).unwrap();
-    plugin.prepare().await.unwrap_err();
+    plugin.compile().await.unwrap_err();
     assert!(matches!(plugin.compile_status(), CompileStatus::Failed(_)));
     fs::write(&path, component(2)).unwrap();
-    plugin.prepare().await.unwrap();
+    plugin.compile().await.unwrap();
     assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not cached");
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, REPLY_MESSAGE_BYTES, ReplyHeader};
 use super::engine::{compatibility_hash, compiler_engine};
 
-/// The exit code if the host and this program are of different versions.
+/// The exit code for a job that this program cannot run, because the host and the program are of different versions.
 const OTHER_VERSION: u8 = 2;
 
 /// Compiles one component and returns the exit code, if a host started this process for that; otherwise returns `None` at once.
@@ -43,7 +43,8 @@ fn read_job(argument: Option<OsString>) -> Option<CompileJob> {
     serde_json::from_str(argument?.to_str()?).ok()
 }
 
-/// Limits this process, before it reads the component. Only Linux enforces limits of memory.
+/// Limits this process, before it reads the component. The memory is limited only on Linux, because other systems do not
+/// enforce the limit.
 #[cfg(unix)]
 fn limit_process(job: &CompileJob) -> io::Result<()> {
     use rustix::process::Resource;
@@ -51,7 +52,8 @@ fn limit_process(job: &CompileJob) -> io::Result<()> {
     limit(Resource::Fsize, 0, 0)?;
     #[cfg(target_os = "linux")]
     {
-        /// The address space that is reserved and never used, in bytes: the program, and arenas of the allocator.
+        /// The address space in addition to the memory limit, in bytes: for the program, and for arenas that the allocator
+        /// reserves without using them.
         const RESERVED_BYTES: u64 = 4 << 30;
         let reserved = job.memory_bytes_max.saturating_add(RESERVED_BYTES);
         limit(Resource::Data, job.memory_bytes_max, job.memory_bytes_max)?;
@@ -93,7 +95,7 @@ fn compile(job: &CompileJob) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends this process when its host ends, because the end of the host closes standard input.
+/// Ends this process when the host closes standard input. The end of the host closes it too.
 fn end_with_host() -> io::Result<()> {
     let wait = || {
         // The host sends nothing after the component, so the read returns when standard input is closed.
@@ -116,11 +118,11 @@ fn reply(is_code: bool, body: &[u8]) -> io::Result<()> {
     let body = if is_code {
         body
     } else {
-        &body[..body.len().min(MESSAGE_BYTES)]
+        &body[..body.len().min(REPLY_MESSAGE_BYTES)]
     };
     let header = ReplyHeader {
         is_code,
-        bytes: body.len() as u64,
+        body_bytes: body.len() as u64,
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(&header.to_bytes())?;

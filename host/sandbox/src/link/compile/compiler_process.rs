@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, REPLY_MESSAGE_BYTES, ReplyHeader};
 use super::engine::Engine;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::{ByteCount, EngineLimits, Span};
@@ -45,7 +45,7 @@ const CODE_BYTES_BASE: u64 = 16 << 20;
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the compiler refuses the component, exceeds a limit or sends an invalid reply;
-/// [`ErrorKind::Internal`] if the program cannot be started, or is not a compiler of this version.
+/// [`ErrorKind::Internal`] if the program cannot be started, is not a compiler of this version, or ends with an I/O error.
 pub(super) async fn compile(
     program: &Path,
     engine: &Engine,
@@ -111,8 +111,10 @@ fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
         .spawn()
 }
 
+/// The reply of a compiler process.
 enum CompilerReply {
     Code(Vec<u8>),
+    /// The message of the compiler, which refused the component.
     Refused(String),
     /// The size of machine code that exceeds the limit, in bytes.
     TooLarge(u64),
@@ -139,17 +141,17 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
     let mut header = [0; ReplyHeader::BYTES];
     stdout.read_exact(&mut header).await?;
     let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
-    let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply is not one of this version"))?;
-    if header.is_code && header.bytes > code_bytes_max {
-        return Ok(CompilerReply::TooLarge(header.bytes));
+    let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply has an unknown format"))?;
+    if header.is_code && header.body_bytes > code_bytes_max {
+        return Ok(CompilerReply::TooLarge(header.body_bytes));
     }
-    if !header.is_code && header.bytes > MESSAGE_BYTES as u64 {
+    if !header.is_code && header.body_bytes > REPLY_MESSAGE_BYTES as u64 {
         return Err(invalid("its message is too long"));
     }
-    // Memory is taken as the bytes arrive, and not for the size that the header states.
+    // Memory is allocated as the bytes arrive, and not for the length in the header, which is untrusted.
     let mut reply = Vec::new();
-    stdout.take(header.bytes).read_to_end(&mut reply).await?;
-    if reply.len() as u64 != header.bytes {
+    stdout.take(header.body_bytes).read_to_end(&mut reply).await?;
+    if reply.len() as u64 != header.body_bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(if header.is_code {
@@ -204,10 +206,15 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
         Ok(status) => Error::new(
             ErrorKind::Internal,
             Phase::Load,
-            format!("the compiler process is not one of this version: it ended with {status}"),
+            format!("the compiler process failed, or is of another version: it ended with {status}"),
         )
         .with_suggestion("call `run_compiler_if_asked` at the start of `main` of the program"),
-        Err(error) => Error::new(ErrorKind::Internal, Phase::Load, "the compiler process was lost").with_source(error),
+        Err(error) => Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            "the end of the compiler process could not be awaited",
+        )
+        .with_source(error),
     }
 }
 

@@ -7,8 +7,8 @@ use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::cache::CodeCache;
+use super::compile_permits::CompilePermits;
 use super::compiler::Compiler;
-use super::workers::CompileWorkers;
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::imports::WasiVersions;
 use crate::inspect::inspection::Inspection;
@@ -26,23 +26,26 @@ const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 /// cleared after each call.
 const RESIDENT_BYTES: usize = 64 << 10;
 
-/// One engine with its linker.
+/// A wasmtime engine and the linker of its components.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) linker: Linker<HostState>,
 }
 
-/// The engines of a runtime, each created when it is first needed.
+/// The engines of a runtime, each created when it is first needed, and the settings and services for compiling with them.
 pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
     pub(super) compiler: Compiler,
-    pub(crate) compile_workers: CompileWorkers,
+    pub(crate) compile_permits: CompilePermits,
+    /// The versions of WASI that components can import.
     pub(crate) wasi: WasiVersions,
     /// Held while an engine is created, so that threads that need one at the same time do not create several.
-    creating: Mutex<()>,
+    creation_lock: Mutex<()>,
+    /// The engine without support for asynchronous component functions and streams.
     plain: OnceLock<Arc<Engine>>,
+    /// The engine with this support.
     concurrent: OnceLock<Arc<Engine>>,
 }
 
@@ -59,8 +62,8 @@ impl Engines {
             ticker: Ticker::start()?,
             code_cache,
             compiler,
-            compile_workers: CompileWorkers::default(),
-            creating: Mutex::new(()),
+            compile_permits: CompilePermits::default(),
+            creation_lock: Mutex::new(()),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })
@@ -68,21 +71,21 @@ impl Engines {
 
     /// Returns the engine of a profile. The first call creates it, which takes milliseconds.
     pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
-        let slot = match profile {
+        let cell = match profile {
             Profile::Plain => &self.plain,
             Profile::Concurrent => &self.concurrent,
         };
-        if let Some(engine) = slot.get() {
+        if let Some(engine) = cell.get() {
             return Ok(engine.clone());
         }
-        let _guard = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.creation_lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have created it in the meantime.
-        if let Some(engine) = slot.get() {
+        if let Some(engine) = cell.get() {
             return Ok(engine.clone());
         }
         let engine = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
         self.ticker.add(engine.wasmtime.weak());
-        Ok(slot.get_or_init(|| engine).clone())
+        Ok(cell.get_or_init(|| engine).clone())
     }
 
     /// Returns whether the code cache has an entry for a component.
@@ -111,7 +114,8 @@ impl Engine {
                         (Profile::Concurrent, WasiVersions::Wasi2And3) => wasi3::linker(&engine),
                         _ => wasi::linker(&engine),
                     };
-                    let linker = linker.map_err(|error| internal("the host interfaces do not link", error))?;
+                    let linker =
+                        linker.map_err(|error| internal_error("the host interfaces could not be linked", error))?;
                     return Ok(Self {
                         wasmtime: engine,
                         linker,
@@ -153,7 +157,7 @@ impl Engine {
     }
 }
 
-fn internal(message: &str, source: wasmtime::Error) -> Error {
+fn internal_error(message: &str, source: wasmtime::Error) -> Error {
     Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{source:#}"))
 }
 

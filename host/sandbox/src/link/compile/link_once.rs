@@ -17,24 +17,26 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 type Outcome = Result<Arc<LinkedComponent>, Error>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
-/// A linked component that the first call creates.
+/// A linked component that is created when it is first needed.
 ///
-/// The work runs in its own task: a caller that stops waiting neither stops nor restarts it. All waiting callers receive the
-/// error of a failed attempt, and the next call tries again.
+/// Each attempt to compile and link the component runs in a task of its own: a caller that stops waiting neither stops nor
+/// restarts it. All waiting callers receive the error of a failed attempt, and the next call makes another attempt.
 #[derive(Default)]
 pub(crate) struct LinkOnce {
+    /// The component, once a waiting caller has obtained it.
     linked: OnceLock<Arc<LinkedComponent>>,
+    /// The running attempt, or one that ended while no caller waited for it.
     attempt: Mutex<Option<Attempt>>,
     progress: Arc<Progress>,
 }
 
 impl LinkOnce {
-    /// Returns the component if it exists.
+    /// Returns the component if a caller of [`LinkOnce::get_or_link`] has obtained it.
     pub(crate) fn get(&self) -> Option<Arc<LinkedComponent>> {
         self.linked.get().cloned()
     }
 
-    /// Waits for the component, and starts `link` unless an attempt is running.
+    /// Waits for the component. Starts `link` unless an attempt is running.
     ///
     /// # Errors
     /// The error of `link`; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] if the caller stops waiting.
@@ -50,7 +52,7 @@ impl LinkOnce {
             biased;
             outcome = attempt.clone() => self.finish(&attempt, outcome),
             () = wait.cancel.cancelled() => Err(cancelled_before_start()),
-            () = tokio::time::sleep(wait.wall_max) => Err(still_compiling(wait.wall_max)),
+            () = tokio::time::sleep(wait.wall_max) => Err(not_compiled_in_time(wait.wall_max)),
         }
     }
 
@@ -64,12 +66,12 @@ impl LinkOnce {
         }
     }
 
-    /// Returns the progress of the work.
+    /// Returns the compilation status.
     pub(crate) fn status(&self) -> CompileStatus {
         self.progress.status()
     }
 
-    /// Returns the value to which the work reports its progress.
+    /// Returns the status for the attempt, which updates it.
     pub(crate) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
@@ -80,20 +82,24 @@ impl LinkOnce {
         F: Future<Output = Outcome> + Send + 'static,
     {
         let start = || {
-            self.progress.queued();
+            self.progress.record_queued();
             let (work, progress) = (link(), self.progress.clone());
             // A `JoinSet` aborts its tasks when it is dropped, so dropping the plugin aborts this task.
             let mut task = JoinSet::new();
             task.spawn(async move {
-                // A panic counts as a failure.
+                // A panic is an error of the attempt.
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
-                let outcome = outcome.unwrap_or_else(|_| Err(interrupted(None)));
-                progress.ended(outcome.as_ref().err());
+                let outcome = outcome.unwrap_or_else(|_| Err(ended_unexpectedly(None)));
+                progress.record_end(outcome.as_ref().err());
                 outcome
             });
-            let outcome = async move { task.join_next().await.unwrap_or_else(|| Ok(Err(interrupted(None)))) };
+            let outcome = async move {
+                task.join_next()
+                    .await
+                    .unwrap_or_else(|| Ok(Err(ended_unexpectedly(None))))
+            };
             outcome
-                .map(|joined| joined.unwrap_or_else(|error| Err(interrupted(Some(error)))))
+                .map(|joined| joined.unwrap_or_else(|error| Err(ended_unexpectedly(Some(error)))))
                 .boxed()
                 .shared()
         };
@@ -102,7 +108,8 @@ impl LinkOnce {
         if let Some(linked) = self.linked.get() {
             return futures::future::ready(Ok(linked.clone())).boxed().shared();
         }
-        // An attempt that failed without a waiting caller is not reported to a later caller.
+        // An attempt that failed while no caller waited is still stored. A later caller makes another attempt instead of
+        // receiving that error.
         if let CompileStatus::Failed(_) = self.progress.status() {
             *attempt = None;
         }
@@ -137,19 +144,19 @@ pub(crate) fn cancelled_before_start() -> Error {
     )
 }
 
-fn still_compiling(wall_max: Duration) -> Error {
+fn not_compiled_in_time(wall_max: Duration) -> Error {
     let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
-    let message = format!("it is still compiling after {}", Span(wall_max));
+    let message = format!("it is not compiled after {}", Span(wall_max));
     Error::new(ErrorKind::Timeout, Phase::Load, message)
         .with_suggestion("call again later: compiling continues")
         .with_limit(ExceededLimit::new("load_wall_max", ms, ms))
 }
 
-fn interrupted(error: Option<JoinError>) -> Error {
-    let interrupted = Error::new(ErrorKind::Internal, Phase::Load, "compiling was interrupted");
-    match error {
-        Some(error) => interrupted.with_source(error),
-        None => interrupted,
+fn ended_unexpectedly(cause: Option<JoinError>) -> Error {
+    let error = Error::new(ErrorKind::Internal, Phase::Load, "compiling ended unexpectedly");
+    match cause {
+        Some(cause) => error.with_source(cause),
+        None => error,
     }
 }
 

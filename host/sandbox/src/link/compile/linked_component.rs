@@ -11,13 +11,14 @@ use crate::link::host::host_state::HostState;
 use crate::values::types::{Function, FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A compiled component whose imports are linked and whose exports are resolved. A call only has to instantiate it.
+/// A compiled component whose imports are linked and whose exports are looked up. A call only has to instantiate it.
 pub(crate) struct LinkedComponent {
     engine: Arc<Engine>,
     pre: InstancePre<HostState>,
     /// The export of each function, by the function's index in the shape.
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
+    /// Whether the component imports an interface through which it can access its conversation.
     uses_conversation: bool,
     /// For each function, by its index in the shape: whether its parameters or its result contain streams or futures.
     has_streams: Vec<bool>,
@@ -27,7 +28,8 @@ impl LinkedComponent {
     /// Links a compiled component.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the host's.
+    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the host's, and [`ErrorKind::Internal`] if an export
+    /// is missing that inspection found.
     pub(crate) fn new(engine: Arc<Engine>, component: &Component, shape: Arc<Shape>) -> Result<Self, Error> {
         let pre = engine.linker.instantiate_pre(component).map_err(|error| {
             Error::new(
@@ -82,27 +84,28 @@ impl LinkedComponent {
     /// Returns a function of an instance, by its index in the shape.
     pub(crate) fn function(
         &self,
-        function: usize,
+        function_index: usize,
         instance: &Instance,
         store: &mut Store<HostState>,
     ) -> Result<Func, Error> {
         self.exports
-            .get(function)
+            .get(function_index)
             .and_then(|index| instance.get_func(store, index))
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
     }
 
-    /// Returns a function if its parameters or its result contain streams or futures.
-    pub(crate) fn function_with_streams(&self, function: usize) -> Option<&Function> {
-        let has_streams = self.has_streams.get(function)?;
-        has_streams.then(|| self.shape.functions.get(function))?
+    /// Returns the function with an index in the shape, or `None` if its parameters and its result contain no streams or
+    /// futures.
+    pub(crate) fn function_with_streams(&self, function_index: usize) -> Option<&Function> {
+        let has_streams = self.has_streams.get(function_index)?;
+        has_streams.then(|| self.shape.functions.get(function_index))?
     }
 
     /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape omits.
-    pub(crate) fn has_result(&self, function: usize) -> bool {
+    pub(crate) fn has_result(&self, function_index: usize) -> bool {
         self.shape
             .functions
-            .get(function)
+            .get(function_index)
             .is_some_and(|function| function.result.is_some() || function.kind == FunctionKind::Command)
     }
 }

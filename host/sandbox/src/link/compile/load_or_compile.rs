@@ -15,7 +15,8 @@ use crate::inspect::inspection::Inspection;
 use crate::inspect::source::Source;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Maps cached machine code, or compiles the component and caches the code; then links it. Compiling can take minutes.
+/// Maps the cached machine code of a component, or compiles the component and caches the code. Then links the component.
+/// Compiling can take minutes.
 pub(crate) async fn load_or_compile(
     engines: Arc<Engines>,
     source: Source,
@@ -27,26 +28,26 @@ pub(crate) async fn load_or_compile(
     let engine = engines.get(inspection.profile)?;
     let component = match load_cached(&engines, &engine, &inspection.digest).await? {
         Some(component) => {
-            progress.started();
+            progress.record_start();
             component
         }
         None => {
-            let workers = engines.compile_workers.acquire(inspection.size_bytes).await;
-            progress.started();
+            let permits = engines.compile_permits.acquire(inspection.size_bytes).await;
+            progress.record_start();
             match &engines.compiler {
                 Compiler::InProcess => {
                     let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
                     let source = source.clone();
                     detached(move || {
                         // The thread holds the permits, because it continues when its caller stops waiting.
-                        let _workers = workers;
+                        let _permits = permits;
                         compile_in_process(&engines, &engine, &source, &inspection.digest)
                     })
                     .await?
                 }
                 Compiler::Process(program) => {
                     let code = compile_in_child(program, &engines, &engine, &source, &inspection).await?;
-                    drop(workers);
+                    drop(permits);
                     install(&engines, &engine, &inspection.digest, code).await?
                 }
             }
@@ -95,7 +96,7 @@ async fn compile_in_child(
     compiler_process::compile(program, engine, inspection.profile, &bytes, &engines.limits).await
 }
 
-/// Caches machine code and maps it; without a cache, loads it into memory.
+/// Caches machine code and maps the cached file. Without a cache, or if caching fails, loads the code into memory.
 async fn install(
     engines: &Arc<Engines>,
     engine: &Arc<Engine>,
@@ -114,14 +115,14 @@ async fn install(
             Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
                 unusable("the machine code of its compiler process cannot be loaded").with_source(format!("{error:#}"))
             }),
-            Err(None) => Err(unusable("its cached machine code was removed before it was loaded")),
+            Err(None) => Err(unusable("its machine code could not be loaded from the code cache")),
         }
     };
     blocking(install).await
 }
 
-/// Runs work on a separate thread, which does not delay the end of the process. A Tokio runtime would wait for its
-/// blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
+/// Runs work on a thread of its own, so that compiling does not delay the end of the process. A Tokio runtime would wait for
+/// its blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
 async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
         Error::new(ErrorKind::Internal, Phase::Load, "compiling failed unexpectedly").with_source(source)
@@ -136,7 +137,7 @@ async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + S
     receiver.await.unwrap_or_else(|error| Err(failed(error.into())))
 }
 
-/// Runs blocking work on a thread for blocking tasks. Converts a panic to an error.
+/// Runs blocking work that loads a component, on a thread for blocking tasks. Converts a panic to an error.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -144,7 +145,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         Err(Error::new(
             ErrorKind::Internal,
             Phase::Load,
-            "reading the component failed unexpectedly",
+            "loading the component failed unexpectedly",
         )
         .with_source(error))
     })

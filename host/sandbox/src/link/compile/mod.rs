@@ -6,6 +6,7 @@ pub(crate) mod cache_location;
 #[cfg(test)]
 mod cache_tests;
 mod compile_job;
+mod compile_permits;
 pub(crate) mod compiler;
 pub(crate) mod compiler_child;
 mod compiler_process;
@@ -15,4 +16,3 @@ pub(crate) mod linked_component;
 pub(crate) mod load_or_compile;
 mod precompiled;
 pub(crate) mod status;
-mod workers;

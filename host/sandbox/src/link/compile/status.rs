@@ -12,16 +12,16 @@ pub enum CompileStatus {
     /// The machine code has not been needed yet.
     #[default]
     NotStarted,
-    /// Cached machine code is being looked up, or the component waits for a free worker.
+    /// Cached machine code is being looked up, or the component waits for a permit to compile.
     Queued,
     /// The component is being compiled or linked.
     Compiling {
-        /// The time at which a worker started.
+        /// The time at which compiling started, or linking if the machine code was cached.
         since: Instant,
     },
     /// The component is ready to be called.
     Ready {
-        /// The time that the worker took.
+        /// The time from the start of compiling or linking until the component was ready.
         took: Duration,
     },
     /// Compilation failed. The next call tries again.
@@ -42,7 +42,7 @@ impl CompileStatus {
     }
 }
 
-/// The status, shared with the task that compiles.
+/// The compilation status of a plugin, shared with the task that compiles its component.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<CompileStatus>);
 
@@ -51,16 +51,16 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn queued(&self) {
+    pub(crate) fn record_queued(&self) {
         self.set(CompileStatus::Queued);
     }
 
-    pub(crate) fn started(&self) {
+    pub(crate) fn record_start(&self) {
         self.set(CompileStatus::Compiling { since: Instant::now() });
     }
 
-    /// Records the outcome of the work.
-    pub(crate) fn ended(&self, error: Option<&Error>) {
+    /// Records the outcome: the error, or `None` if the component is ready.
+    pub(crate) fn record_end(&self, error: Option<&Error>) {
         let took = match self.status() {
             CompileStatus::Compiling { since } => since.elapsed(),
             _ => Duration::ZERO,

@@ -41,7 +41,7 @@ impl environment::Host for EnvironmentView<'_> {
 }
 
 impl EnvironmentView<'_> {
-    /// Records that the guest has read its environment.
+    /// Records that the guest has read its environment, if it has no variables. The operator may have forgotten to grant them.
     pub(super) fn record_read(&self) {
         if let Some(authority) = &self.authority {
             authority.record_environment_read();

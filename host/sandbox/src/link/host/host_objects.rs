@@ -1,7 +1,7 @@
 //! The memory of the host that the resources of a guest hold, by their types.
 //!
-//! A buffer counts with its capacity, because a guest can fill it without another call. A type that is not named here
-//! counts with [`OBJECT_BYTES`].
+//! Every resource counts with [`OBJECT_BYTES`], and a resource of a type that is named here also with its content. A buffer
+//! counts with its capacity, because a guest can fill it without another call.
 
 use std::any::Any;
 
@@ -62,6 +62,7 @@ pub(super) fn concurrent_bytes(objects: usize) -> u64 {
     (objects as u64).saturating_mul(CONCURRENT_OBJECT_BYTES)
 }
 
+/// Returns the memory of a resource in addition to [`OBJECT_BYTES`].
 fn content_bytes(object: &dyn Any) -> usize {
     if object.is::<DynInputStream>() || object.is::<DynOutputStream>() {
         STREAM_BYTES

@@ -38,7 +38,8 @@ pub(crate) struct HostSetup<'a> {
 
 /// The data of a store. It belongs to one instance and is dropped with it.
 pub(crate) struct HostState {
-    wasi: WasiCtx,
+    /// `None` for a spare instance whose guest has not called the host.
+    wasi: Option<WasiCtx>,
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
@@ -47,11 +48,12 @@ pub(crate) struct HostState {
     resources: ResourceTable,
     /// The conversation of the current call; `None` between calls, and for guests that import no access to it.
     conversation: Option<Box<ConversationAccess>>,
+    /// Whether the component imports an interface through which it can access its conversation.
     uses_conversation: bool,
-    /// The number of the session that the instance belongs to.
+    /// The number of the session that the instance belongs to; `None` for an instance of a single call.
     session: Option<u64>,
     has_called_host: bool,
-    memory: HostMemory,
+    host_memory: HostMemory,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
     pub(crate) log: LogBuffer,
@@ -69,7 +71,7 @@ impl HostState {
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
-            wasi: wasi::context(stdio, &log, authority),
+            wasi: authority.map(|authority| wasi::context(stdio, &log, Some(authority))),
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
             authority: None,
@@ -83,7 +85,7 @@ impl HostState {
             uses_conversation: setup.uses_conversation,
             session: None,
             has_called_host: false,
-            memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
+            host_memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
@@ -102,14 +104,16 @@ impl HostState {
         self.has_called_host
     }
 
-    /// Sets the limits of another call on a reused instance.
+    /// Sets the limits of another call on a reused instance: those of host calls, memory, tables and host memory. The limits of
+    /// resources and of the log remain those of the call that created the instance.
     pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
-        self.memory.start_call(limits, LARGEST_OBJECT_BYTES);
+        self.host_memory.start_call(limits, LARGEST_OBJECT_BYTES);
     }
 
-    /// Gives the guest access to the network and the conversation of a call, as far as its authority permits.
+    /// Gives the guest the authority of a call, and access to the network and the conversation as far as this authority
+    /// permits.
     pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
         let outer = CallStack::of(clock.context).and_then(CallStack::http);
         self.gate
@@ -134,7 +138,7 @@ impl HostState {
         self.session
     }
 
-    /// Returns the conversation, for the host functions of `toolwit:plugin` and `near:agent`.
+    /// Counts a call into the host, and returns the conversation, for the host functions of `toolwit:plugin` and `near:agent`.
     pub(crate) fn conversation(&mut self) -> wasmtime::Result<&mut ConversationAccess> {
         self.meter.count_host_call();
         self.conversation
@@ -149,9 +153,9 @@ impl HostState {
         self.gate.close();
     }
 
-    /// Returns the end of the log of the current call; see [`LogBuffer::last_line`].
-    pub(crate) fn last_log_line(&self, chars_max: usize) -> Option<String> {
-        self.log.last_line(chars_max, &self.authority.as_ref()?.redactor)
+    /// Returns the end of the log of the current call; see [`LogBuffer::end_of_text`]. Returns `None` between calls.
+    pub(crate) fn end_of_log(&self, chars_max: usize) -> Option<String> {
+        self.log.end_of_text(chars_max, &self.authority.as_ref()?.redactor)
     }
 
     pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
@@ -161,7 +165,8 @@ impl HostState {
             .unwrap_or_default()
     }
 
-    /// Returns the authority of the current call, for the host functions of `wasi:config`, `wasi:keyvalue` and `near:agent`.
+    /// Counts a call into the host, and returns the authority of the current call, for the host functions of `wasi:config`,
+    /// `wasi:keyvalue` and `near:agent`.
     pub(super) fn authority(&mut self) -> wasmtime::Result<&Authority> {
         self.meter.count_host_call();
         self.authority
@@ -169,7 +174,7 @@ impl HostState {
             .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
     }
 
-    /// Returns the environment, for the host functions of `wasi:cli/environment`.
+    /// Counts a call into the host, and returns the environment, for the host functions of `wasi:cli/environment`.
     pub(super) fn environment(&mut self) -> EnvironmentView<'_> {
         EnvironmentView {
             authority: self.authority.clone(),
@@ -182,21 +187,22 @@ impl HostState {
         &mut self.resources
     }
 
-    /// Returns the files, for the host functions of `wasi:filesystem`.
+    /// Counts a call into the host, and returns the files, for the host functions of `wasi:filesystem`.
     pub(super) fn files(&mut self) -> FilesView<'_> {
         self.meter.count_host_call();
         self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
-    /// Returns the files as wasmtime's implementation needs them. Only functions that have checked their descriptors call it.
+    /// Returns the files as wasmtime's implementation needs them, for functions that have checked their descriptors. Counts no
+    /// call, because these functions were counted.
     pub(super) fn wasi_files(&mut self) -> WasiFilesystemCtxView<'_> {
         self.files.wasi_view(&mut self.resources)
     }
 
-    /// Checks the memory that the guest's resources, and the tasks, streams and futures of its store, hold.
+    /// Checks the host memory of the guest's resources and of the tasks, streams and futures in its store.
     fn check_memory(&mut self, concurrent_objects: usize) -> Result<(), HostMemoryExceeded> {
         let concurrent_bytes = concurrent_bytes(concurrent_objects);
-        self.memory
+        self.host_memory
             .check(|| held_bytes(&mut self.resources).saturating_add(concurrent_bytes))
     }
 
@@ -204,6 +210,7 @@ impl HostState {
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
         store.limiter(|state| &mut state.limiter);
+        // Runs whenever control passes between host and guest.
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
@@ -211,7 +218,7 @@ impl HostState {
                 store.data_mut().has_called_host = true;
             }
             if matches!(hook, CallHook::ReturningFromHost) {
-                let objects = if store.data().memory.is_due() {
+                let objects = if store.data().host_memory.is_due() {
                     concurrent_objects(&mut store)
                 } else {
                     0
@@ -234,13 +241,15 @@ fn concurrent_objects(store: &mut StoreContextMut<'_, HostState>) -> usize {
     table.map_or(0, |table| table.iter_mut().count())
 }
 
-// Every WASI function of wasmtime gets its data through one of these two views, so they count the host calls.
+// The WASI functions of wasmtime get their data through these two views, which therefore count the calls into the host.
 
 impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.meter.count_host_call();
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self
+                .wasi
+                .get_or_insert_with(|| wasi::context(Stdio::Log, &self.log, None)),
             table: &mut self.resources,
         }
     }

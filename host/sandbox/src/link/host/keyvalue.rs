@@ -8,9 +8,9 @@ use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 use super::host_state::HostState;
 use crate::grants::authority::{KeyValueError, KeyValueStore};
 use crate::inspect::interfaces::KEYVALUE_STORES;
-use toolwit_core::limits::KEY_BYTES_MAX;
+use toolwit_core::limits::{ByteCount, KEY_BYTES_MAX};
 
-/// The number of keys in one page of a list.
+/// The maximum number of keys in one page of a list.
 const KEYS_PER_PAGE: usize = 256;
 
 /// A bucket that a guest has opened.
@@ -123,9 +123,15 @@ fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
         return Ok((Err(BucketError::AccessDenied),));
     }
     if name.len() > KEY_BYTES_MAX {
-        return Ok((Err(BucketError::Other("the name is too long".to_owned())),));
+        return Ok((Err(too_long("the name of the bucket")),));
     }
     Ok((Ok(state.table().push(Bucket { name })?),))
+}
+
+/// Creates the error of a key or a name of a bucket that is over the limit.
+fn too_long(what: &str) -> BucketError {
+    let limit = ByteCount(KEY_BYTES_MAX as u64);
+    BucketError::Other(format!("{what} has more than {limit}"))
 }
 
 /// An open bucket of a plugin with a grant for key–value storage.
@@ -174,7 +180,7 @@ fn with_key<'a, T: Send + 'static>(
 ) -> OutcomeFuture<'a, T> {
     with_bucket(context, bucket, move |bucket| {
         if key.len() > KEY_BYTES_MAX {
-            return Err(BucketError::Other("the key is too long".to_owned()));
+            return Err(too_long("the key"));
         }
         Ok(operation(bucket, &key)?)
     })

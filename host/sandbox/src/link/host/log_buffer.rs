@@ -26,6 +26,7 @@ pub(crate) struct LogBuffer(Arc<Mutex<LimitedBytes>>);
 struct LimitedBytes {
     bytes: Vec<u8>,
     bytes_max: usize,
+    /// The number of bytes over the limit, which were dropped.
     dropped: u64,
 }
 
@@ -50,14 +51,14 @@ impl LogBuffer {
         buffer.dropped = buffer.dropped.saturating_add((bytes.len() - room) as u64);
     }
 
-    /// Returns the number of written bytes, including the dropped ones.
+    /// Returns the number of bytes that were written since the buffer was last taken, including the dropped ones.
     pub(crate) fn written(&self) -> u64 {
         let buffer = self.lock();
         buffer.dropped.saturating_add(buffer.bytes.len() as u64)
     }
 
     /// Takes the stored bytes as printable text without secrets, with the number of dropped bytes at the end. Returns `None` if
-    /// nothing was written.
+    /// nothing was written since the buffer was last taken.
     pub(crate) fn take_text(&self, redactor: &Redactor) -> Option<Arc<str>> {
         let (bytes, dropped) = {
             let mut buffer = self.lock();
@@ -73,9 +74,10 @@ impl LogBuffer {
         Some(text.into())
     }
 
-    /// Returns the end of the stored text without secrets, for the message of a trap. Its lines are joined to one. The advice
-    /// of Rust's panic handler is left out, because the reader cannot set the variables of a guest.
-    pub(crate) fn last_line(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
+    /// Returns the end of the stored text without secrets, for the message of a trap. The lines are joined to one. The advice
+    /// of Rust's panic handler is left out, because the reader cannot set the variables of a guest. Returns `None` if nothing
+    /// is stored.
+    pub(crate) fn end_of_text(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
         let text = {
             let buffer = self.lock();
             redact_output(&buffer.bytes, buffer.dropped > 0, redactor)
@@ -93,7 +95,7 @@ impl LogBuffer {
         (!line.is_empty()).then(|| line[start..].to_owned())
     }
 
-    /// Takes the stored bytes unchanged.
+    /// Takes the stored bytes, with secrets, and without the number of dropped bytes.
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
@@ -185,12 +187,12 @@ mod tests {
     #[test]
     fn the_last_line_is_limited_and_has_no_line_breaks() {
         let (log, none) = (LogBuffer::new(100), Redactor::default());
-        assert_eq!(log.last_line(10, &none), None);
+        assert_eq!(log.end_of_text(10, &none), None);
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
-        assert_eq!(log.last_line(100, &none).unwrap(), "panicked at [1m the cät");
-        assert_eq!(log.last_line(3, &none).unwrap(), "cät");
+        assert_eq!(log.end_of_text(100, &none).unwrap(), "panicked at [1m the cät");
+        assert_eq!(log.end_of_text(3, &none).unwrap(), "cät");
         log.push(b"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
-        assert_eq!(log.last_line(3, &none).unwrap(), "cät", "the advice is left out");
+        assert_eq!(log.end_of_text(3, &none).unwrap(), "cät", "the advice is left out");
     }
 
     // attack: K4
@@ -203,7 +205,7 @@ mod tests {
             log.push(format!("token: {SECRET} and more").as_bytes());
             let dropped = log.written() - ("token: ".len() + cut) as u64;
             assert_eq!(
-                log.last_line(100, &redactor).unwrap(),
+                log.end_of_text(100, &redactor).unwrap(),
                 "token:",
                 "cut after {cut} bytes"
             );
@@ -213,7 +215,7 @@ mod tests {
         let log = LogBuffer::new(100);
         log.push(format!("token: {SECRET}").as_bytes());
         for chars_max in 1..SECRET.len() {
-            let line = log.last_line(chars_max, &redactor).unwrap();
+            let line = log.end_of_text(chars_max, &redactor).unwrap();
             assert!("token: [redacted]".ends_with(&line), "{line}");
         }
     }

@@ -49,8 +49,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     Ok(linker)
 }
 
-/// Creates a WASI context with the granted variables. Clocks and randomness are real if the grant permits it, and frozen
-/// otherwise. Without an authority, nothing is granted.
+/// Creates a WASI context with the granted variables. Clocks and random bytes are real if the grant permits it. Otherwise
+/// clocks are frozen, and random bytes repeat or are zero. Without an authority, nothing is granted.
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: Option<&Authority>) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
     // By default, the builder denies files, environment, arguments, addresses and name lookup. The rest is configured here.
@@ -93,7 +93,8 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: Option<&Authorit
     wasi.build()
 }
 
-/// Returns the second since 1970 at which the clocks of a guest are frozen; `None` if the guest may read the real time.
+/// Returns the second since 1970 at which the clocks of a guest are frozen, which is zero without a grant. Returns `None` if
+/// the guest may read the real time.
 pub(super) fn frozen_second(rights: &EffectiveRights) -> Option<u64> {
     match rights.clock() {
         Some(ClockRule::Real) => None,
@@ -102,6 +103,7 @@ pub(super) fn frozen_second(rights: &EffectiveRights) -> Option<u64> {
     }
 }
 
+/// Creates the HTTP context, which only limits the size of headers. Requests pass the gate of the instance.
 pub(crate) fn http_context() -> WasiHttpCtx {
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(HEADER_BYTES_MAX);

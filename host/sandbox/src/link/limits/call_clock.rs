@@ -23,6 +23,7 @@ pub(crate) struct CallClock<'a> {
 pub(crate) struct Deadline {
     started: Instant,
     wall_max: Duration,
+    /// See [`CallClock::wall_clock`].
     wall_clock: Option<Arc<WallClock>>,
 }
 
@@ -30,7 +31,7 @@ impl Deadline {
     /// Returns the time at which the call ends if no person is asked until then.
     pub(crate) fn at(&self) -> Instant {
         match &self.wall_clock {
-            Some(clock) => clock.deadline(self.wall_max),
+            Some(wall_clock) => wall_clock.deadline(self.wall_max),
             None => self.started + self.wall_max,
         }
     }
@@ -38,7 +39,7 @@ impl Deadline {
     /// Waits until the end.
     pub(crate) async fn passed(&self) {
         match &self.wall_clock {
-            Some(clock) => clock.reach(self.wall_max).await,
+            Some(wall_clock) => wall_clock.reach(self.wall_max).await,
             None => sleep_until(self.at()).await,
         }
     }
@@ -46,7 +47,7 @@ impl Deadline {
     /// Returns the context for a nested call, so that questions about it move this deadline.
     pub(crate) fn around(&self, nested: ToolContext) -> ToolContext {
         match &self.wall_clock {
-            Some(clock) => nested.with_wall_clock(clock.clone()),
+            Some(wall_clock) => nested.with_wall_clock(wall_clock.clone()),
             None => nested,
         }
     }

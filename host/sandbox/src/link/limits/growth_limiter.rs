@@ -16,9 +16,11 @@ pub(crate) enum DeniedGrowth {
 pub(crate) struct GrowthLimiter {
     memory_bytes: u64,
     memory_bytes_max: u64,
+    /// The largest value of `memory_bytes` since the instance was created.
     memory_bytes_peak: u64,
     table_elements: u64,
     table_elements_max: u64,
+    /// The maximum number of core instances, and also of memories and of tables.
     instances_max: usize,
     /// The amount of the last permitted growth, subtracted again if the allocation fails.
     last_growth: u64,
@@ -39,13 +41,14 @@ impl GrowthLimiter {
         }
     }
 
-    /// Clears an earlier refusal and sets the limits of the next call.
+    /// Sets the limits of another call on the same instance, and clears the last refusal.
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.memory_bytes_max = limits.memory_bytes_max;
         self.table_elements_max = limits.table_elements_max;
         self.last_denied = None;
     }
 
+    /// Returns the largest total size of the memories since the instance was created, in bytes.
     pub(crate) fn memory_bytes_peak(&self) -> u64 {
         self.memory_bytes_peak
     }

@@ -11,9 +11,9 @@ use toolwit_core::limits::CallLimits;
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     bytes_max: u64,
-    /// The maximum that one call into the host adds.
+    /// The maximum memory that one call into the host adds.
     growth_bytes_max: u64,
-    /// The maximum that the resources can hold now: the last measurement plus the possible growth since then.
+    /// An upper bound of the memory that the resources hold now: the last measurement plus the possible growth since then.
     bytes_at_most: u64,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the value for an instance without resources. `largest_object_bytes` is the maximum that one resource holds in
+    /// Creates the state for an instance without resources. `largest_object_bytes` is the maximum that one resource holds in
     /// addition to the data that the guest passes.
     pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {

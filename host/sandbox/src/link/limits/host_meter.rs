@@ -1,4 +1,4 @@
-//! Limits of a guest's host calls: their number, and the bytes that are copied at once.
+//! Limits of a guest's host calls and results: the number of calls, and the bytes that are copied at once.
 
 use wasmtime::component::Val;
 use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
@@ -6,7 +6,7 @@ use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
 use super::stop_flag::{StopCause, StopFlag};
 use toolwit_core::limits::CallLimits;
 
-/// Counts calls into the host, and stops a guest that exceeds the limit.
+/// Counts the calls of a guest into the host, and stops a guest that exceeds the limit.
 pub(crate) struct HostMeter {
     pub(crate) stop: StopFlag,
     host_calls: u64,
@@ -21,7 +21,9 @@ pub(crate) struct HostMeter {
 /// In a typed call into the host, wasmtime counts each byte as one byte. One limit for both would either refuse small results
 /// or permit host calls that copy forty times the limit.
 struct TransferLimits {
+    /// The limit for a call into the host.
     host_call_bytes: usize,
+    /// The limit for the result of the guest, in the bytes that wasmtime counts.
     result_bytes: usize,
 }
 
@@ -47,7 +49,7 @@ impl HostMeter {
         }
     }
 
-    /// Resets the counter for another call on the same instance.
+    /// Sets the limits of another call on the same instance, and resets the counter and the stop flag.
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.stop = StopFlag::default();
         self.host_calls = 0;
@@ -76,7 +78,8 @@ impl HostMeter {
         }
     }
 
-    /// Decides at an epoch tick: stops the guest if its flag is raised, otherwise yields to other tasks.
+    /// Decides what a guest does when the epoch is incremented: it stops if its flag is raised, and yields to other tasks
+    /// otherwise.
     pub(crate) fn on_epoch(&self) -> UpdateDeadline {
         if self.stop.cause().is_some() {
             UpdateDeadline::Interrupt

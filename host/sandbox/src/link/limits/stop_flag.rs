@@ -1,4 +1,4 @@
-//! The flag that stops a guest, and the reason.
+//! The flag that requests to stop a guest, with the cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

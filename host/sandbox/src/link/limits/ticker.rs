@@ -9,7 +9,7 @@ use wasmtime::EngineWeak;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The interval at which a running guest is interrupted.
+/// The interval between two increments of the epoch. At each, a running guest yields or is stopped.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The number of ticks without a running guest after which the thread parks. Waking the thread delays a call more than
@@ -24,7 +24,7 @@ pub(crate) struct Ticker {
 
 #[derive(Default)]
 struct TickerState {
-    /// The number of guards.
+    /// The number of guards: of the calls that run guests.
     running: AtomicUsize,
     is_parked: AtomicBool,
     is_stopped: AtomicBool,
@@ -32,12 +32,13 @@ struct TickerState {
     engines: Mutex<Vec<EngineWeak>>,
 }
 
-/// Keeps the ticker running until the guard is dropped.
+/// A guard that keeps the ticker running until it is dropped.
 pub(crate) struct TickerGuard {
     ticker: Arc<Ticker>,
 }
 
 impl Ticker {
+    /// Starts the thread.
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
         let shared = Arc::new(TickerState::default());
         let thread_state = shared.clone();
@@ -58,6 +59,7 @@ impl Ticker {
         }))
     }
 
+    /// Adds an engine whose epoch is incremented.
     pub(crate) fn add(&self, engine: EngineWeak) {
         self.shared
             .engines

@@ -135,7 +135,7 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
     let directory = tempfile::tempdir().unwrap();
     let registry = registry(directory.path()).await;
     for plugin in registry.plugins() {
-        plugin.prepare().await.unwrap();
+        plugin.compile().await.unwrap();
     }
     // Paused after compiling, which happens on threads that the paused clock does not wait for.
     tokio::time::pause();

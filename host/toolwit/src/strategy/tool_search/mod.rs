@@ -178,7 +178,7 @@ impl SharedSearch {
             let plugin = registry.definition(&tool.hit.id).and(registry.plugin_of(&tool.hit.id));
             async move {
                 if let Some(plugin) = plugin {
-                    plugin.prepare().await.inspect_err(
+                    plugin.compile().await.inspect_err(
                         |error| tracing::warn!(tool = tool.hit.id, %error, "a found tool cannot be loaded"),
                     )?;
                 }

@@ -60,7 +60,7 @@ impl ToolIndex {
     fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
         let is_too_deep = path.as_str().matches(PATH_SEPARATOR).count() >= FACADE_DEPTH_MAX;
         let facade = tool.facade().filter(|_| !is_too_deep);
-        for inner in facade.into_iter().flat_map(|facade| facade.folded()) {
+        for inner in facade.into_iter().flat_map(|facade| facade.fixed_tools()) {
             let definition = inner.definition();
             // The path makes the id unique if the same tool is in several facades.
             let id = ToolId::from_text(&format!("{path}{PATH_SEPARATOR}{}", definition.id));

@@ -14,13 +14,14 @@ use crate::model::{FinishReason, ModelError, TokenUsage};
 /// A scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ScenarioFile {
     pub(super) name: Option<String>,
     pub(super) prompt: Option<String>,
     #[serde(default)]
     pub(super) turn: Vec<Spanned<TurnEntry>>,
 }
 
+/// A turn of a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnEntry {
@@ -98,16 +99,16 @@ impl TryFrom<TurnEntry> for ScriptedTurn {
             .collect();
         if actions.len() > 1 {
             return Err(format!(
-                "a turn cannot have both `{}` and `{}`; use `say` for text in addition to a call",
+                "a turn must not have both `{}` and `{}`; use `say` for text in addition to a call",
                 actions[0], actions[1]
             ));
         }
-        let responds = entry.answer.is_some() || entry.call.is_some();
+        let is_response = entry.answer.is_some() || entry.call.is_some();
         if entry.say.is_some() && entry.call.is_none() {
             return Err("`say` requires `call`; use `answer` for text without a call".to_owned());
         }
-        if !responds && (entry.finish.is_some() || entry.usage.is_some()) {
-            return Err("`finish` and `usage` need an `answer` or a `call`".to_owned());
+        if !is_response && (entry.finish.is_some() || entry.usage.is_some()) {
+            return Err("`finish` and `usage` require an `answer` or a `call`".to_owned());
         }
         let mut turn = Self::new(match entry {
             TurnEntry { answer: Some(text), .. } => TurnAction::Respond {
@@ -133,6 +134,7 @@ impl TryFrom<TurnEntry> for ScriptedTurn {
     }
 }
 
+/// Returns the action of a turn with calls.
 fn respond(say: Option<String>, calls: Vec<CallEntry>) -> Result<TurnAction, String> {
     if calls.is_empty() {
         return Err("`call` is empty".to_owned());
@@ -266,6 +268,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Converts a TOML value to JSON. The error is the reason why JSON cannot represent it.
 fn to_json(value: toml::Value) -> Result<Value, String> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 
-use self::file_format::File;
+use self::file_format::ScenarioFile;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
 use toolwit_core::file::read_text_file;
@@ -19,8 +19,9 @@ const SUGGESTION: &str =
 impl ScriptedModel {
     /// Parses a scenario.
     ///
-    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. [`Expectation`](super::Expectation)
-    /// describes the keys of `expect`, and [`ScriptedTurn`] the references in texts.
+    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` are named after
+    /// the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch); `is_error` requires an error or
+    /// a success. [`ScriptedTurn`] describes the references in texts.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -67,7 +68,8 @@ impl ScriptedModel {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several actions or
-    /// without an action, an expectation that can never fail or never hold. Without turns, the error has no line.
+    /// without an action, keys that do not fit together, a malformed reference, and an expectation that can never fail or never
+    /// hold. For a scenario without turns, the error has no line.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text)
     }
@@ -93,8 +95,10 @@ impl ScriptedModel {
     }
 }
 
+/// Parses a scenario. `subject` describes it in errors.
 fn parse(subject: &str, text: &str) -> Result<ScriptedModel, ModelError> {
-    let file: File = toml::from_str(text).map_err(|error| invalid_at(subject, text, error.span(), error.message()))?;
+    let file: ScenarioFile =
+        toml::from_str(text).map_err(|error| invalid_at(subject, text, error.span(), error.message()))?;
     if file.turn.is_empty() {
         return Err(unusable(subject, "has no `[[turn]]`"));
     }

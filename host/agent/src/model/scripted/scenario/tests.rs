@@ -153,7 +153,7 @@ fn a_turn_that_can_never_be_played_is_refused_at_its_start() {
             "not closed",
         ),
         ("silent = false", "only be `true`"),
-        ("silent = true\nfinish = \"stop\"", "need an `answer`"),
+        ("silent = true\nfinish = \"stop\"", "require an `answer`"),
         ("answer = \"{{result..x}}\"", "empty step"),
         ("answer = \"\"\nexpect = {}", "never fail"),
         ("answer = \"\"\nexpect.last_result = {}", "never fail"),

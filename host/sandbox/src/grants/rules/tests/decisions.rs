@@ -183,7 +183,9 @@ impl Case {
                 position: None,
                 reason: "it does not exist".to_owned(),
             };
-            rights.unenforceable.insert(DIRECTORIES[at].to_owned(), rule);
+            rights
+                .unenforceable_directories
+                .insert(DIRECTORIES[at].to_owned(), rule);
         }
         if self.lacks_secret {
             let granted = one_grant("secrets = [{ name = \"gone\", host = \"a.example\", bearer = true }]");

@@ -66,7 +66,9 @@ fn directory_that_cannot_be_opened_allows_and_hides_nothing() {
         reason: "it does not exist".to_owned(),
     };
     for guest in ["/data/in", "/b"] {
-        effective.unenforceable.insert(guest.to_owned(), rule.clone());
+        effective
+            .unenforceable_directories
+            .insert(guest.to_owned(), rule.clone());
         assert_eq!(effective.directory_mode(guest), None);
     }
     let decide = |path, mode| effective.require(&AccessRequest::File(path, mode));

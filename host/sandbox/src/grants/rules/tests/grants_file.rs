@@ -162,6 +162,16 @@ fn secret_is_sent_to_one_https_host_and_path() {
     }
 }
 
+#[test]
+fn a_header_in_code_is_checked_without_regard_to_case() {
+    let rule = |header: &str| SecretRule::sent_to("k", "example.com", SecretPlacement::Header(header.to_owned()));
+    for reserved in ["Host", "Transfer-Encoding", "Proxy-Authorization"] {
+        assert!(rule(reserved).is_err(), "{reserved}");
+    }
+    let target = rule("X-Key").unwrap().target.unwrap();
+    assert_eq!(target.placement, SecretPlacement::Header("x-key".to_owned()));
+}
+
 proptest! {
     /// The parser of the grants file does not panic on any input.
     #[test]

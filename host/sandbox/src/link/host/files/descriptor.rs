@@ -1,5 +1,5 @@
-//! The operations on descriptors. They check that the descriptor is granted, draw on the quota, and record the access
-//! to a path.
+//! The operations on descriptors in WASI 0.2. They check that the descriptor is granted, draw on the quota, and record the
+//! access to a path.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
@@ -16,7 +16,7 @@ fn borrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
-/// Forwards calls on a descriptor to wasmtime's implementation.
+/// Forwards calls on a descriptor to wasmtime's implementation. Refuses the empty root.
 macro_rules! forward {
     ($($name:ident($fd:ident: Fd $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, $fd: Fd $(, $arg: $ty)*) -> $result {
@@ -106,15 +106,15 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
         self.require_granted(&fd)?;
-        let growth = self.gap(&fd, size)?;
+        let growth = self.hole_bytes(&fd, size)?;
         let _reservation = self.reserve(&fd, growth).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
         self.require_granted(&fd)?;
-        let gap = self.gap(&fd, offset)?;
-        let _reservation = self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
+        let hole_bytes = self.hole_bytes(&fd, offset)?;
+        let _reservation = self.reserve(&fd, hole_bytes.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
     }
 
@@ -166,19 +166,20 @@ impl types::HostDescriptor for FilesView<'_> {
         if name.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let granted = self.open.get(&fd.rep()).and_then(|open| open.granted.clone());
+        let granted = self.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone());
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
         let opened = self.record_outcome(&name, mode, opened)?;
         if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
             directory.track(&file.file);
         }
-        self.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
+        self.descriptors
+            .insert(opened.rep(), OpenDescriptor { path: name, granted });
         Ok(opened)
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
         let is_root = self.is_root(&fd);
-        self.open.remove(&fd.rep());
+        self.descriptors.remove(&fd.rep());
         if is_root {
             self.wasi.table.delete(Resource::<EmptyRoot>::new_own(fd.rep()))?;
             return Ok(());

@@ -7,7 +7,7 @@ use cap_primitives::fs::{DirEntry, FileType, ReadDir, read_base_dir};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
-/// The number of entries that are read at once.
+/// The maximum number of entries that are read at once.
 const BATCH_ENTRIES: usize = 256;
 
 /// The maximum length of a name in a directory, in bytes, on the platforms of wasmtime.
@@ -17,6 +17,7 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 ///
 /// The listing replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
+    /// The entries that were read from the disk and not yet returned.
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
     /// The entries after the batch; `None` when all entries have been read.
     rest: Option<ReadDir>,
@@ -27,7 +28,7 @@ impl DirectoryListing {
     pub(in crate::link::host) const MEMORY_BYTES: usize =
         BATCH_ENTRIES * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
 
-    /// Opens an open directory for reading.
+    /// Starts to read the entries of an open directory.
     ///
     /// # Errors
     /// Those of the operating system.

@@ -14,7 +14,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, StreamProducer, StreamResult, VecBuffer};
 use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
-/// The number of entries that are read at once, so that a stream holds little memory however large its directory is.
+/// The maximum number of entries that are read at once, so that a stream holds little memory however large its directory is.
 const ENTRIES_PER_READ: usize = 32;
 
 /// The entries of one read, and the rest of the directory.
@@ -22,8 +22,11 @@ type Batch = io::Result<(Vec<DirectoryEntry>, Rest)>;
 
 /// The part of a directory that has not been read.
 enum Rest {
+    /// All entries of this directory.
     All(Arc<File>),
+    /// The remaining entries.
     Some(ReadDir),
+    /// No entry.
     None,
 }
 
@@ -33,6 +36,7 @@ enum Rest {
 /// many streams would block all other work of the host. This stream holds a thread only during a read.
 pub(super) struct ListingStream {
     rest: Rest,
+    /// The running read.
     reading: Option<JoinHandle<Batch>>,
     outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }

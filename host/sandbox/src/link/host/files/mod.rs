@@ -24,7 +24,7 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
 use self::guest_path::join_paths;
-use self::quota_stream::{QuotaStream, gap, reserve};
+use self::quota_stream::{QuotaStream, hole_bytes, reserve};
 pub(super) use self::text_file::read_text_file;
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
@@ -37,7 +37,7 @@ pub(crate) struct Files {
     /// The granted directories, with the access that is granted.
     directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
     /// The open descriptors, by their indices in the resource table.
-    open: HashMap<u32, OpenDescriptor>,
+    descriptors: HashMap<u32, OpenDescriptor>,
     /// Held while a concurrent operation of WASI 0.3 uses disk space.
     disk_lock: Arc<tokio::sync::Mutex<()>>,
     wasi: WasiFilesystemCtx,
@@ -53,7 +53,7 @@ struct OpenDescriptor {
 }
 
 impl OpenDescriptor {
-    /// Returns the quota on writes; `None` if the directory is read-only.
+    /// Returns the quota on writes, or `None` for the empty root and for a directory that is granted for reading only.
     fn quota(&self) -> Option<&Arc<DirectoryQuota>> {
         let (directory, mode) = self.granted.as_ref()?;
         (*mode == AccessMode::ReadWrite).then_some(&directory.quota)
@@ -68,12 +68,13 @@ impl Files {
     pub(crate) fn new(directories: Vec<(Arc<OpenDirectory>, AccessMode)>) -> Self {
         Self {
             directories,
-            open: HashMap::new(),
+            descriptors: HashMap::new(),
             disk_lock: Arc::default(),
             wasi: WasiFilesystemCtx::default(),
         }
     }
 
+    /// Returns the files with their resource table and the authority of the current call.
     pub(crate) fn view<'a>(
         &'a mut self,
         resources: &'a mut ResourceTable,
@@ -85,7 +86,7 @@ impl Files {
                 table: resources,
             },
             directories: &self.directories,
-            open: &mut self.open,
+            descriptors: &mut self.descriptors,
             disk_lock: &self.disk_lock,
             authority,
         }
@@ -104,7 +105,7 @@ impl Files {
 pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
     directories: &'a [(Arc<OpenDirectory>, AccessMode)],
-    open: &'a mut HashMap<u32, OpenDescriptor>,
+    descriptors: &'a mut HashMap<u32, OpenDescriptor>,
     disk_lock: &'a Arc<tokio::sync::Mutex<()>>,
     authority: Option<&'a Authority>,
 }
@@ -132,12 +133,12 @@ impl FilesView<'_> {
     }
 
     fn quota(&self, descriptor: &Resource<Descriptor>) -> Option<Arc<DirectoryQuota>> {
-        self.open.get(&descriptor.rep())?.quota().cloned()
+        self.descriptors.get(&descriptor.rep())?.quota().cloned()
     }
 
     /// Returns whether a descriptor is the empty root.
     fn is_root(&self, descriptor: &Resource<Descriptor>) -> bool {
-        let open = self.open.get(&descriptor.rep());
+        let open = self.descriptors.get(&descriptor.rep());
         open.is_some_and(|open| open.granted.is_none())
     }
 
@@ -155,7 +156,7 @@ impl FilesView<'_> {
             // No file system has a path of this length, so it is not copied.
             return format!("/(a path of {} bytes)", path.len());
         }
-        let base = self.open.get(&directory.rep()).map_or("/", |open| &open.path);
+        let base = self.descriptors.get(&directory.rep()).map_or("/", |open| &open.path);
         join_paths(base, path)
     }
 
@@ -172,28 +173,25 @@ impl FilesView<'_> {
         result
     }
 
-    /// Returns the size of the hole between the end of a file and an offset, in bytes.
-    fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
-        Ok(self.hole_bytes(descriptor, offset)?)
-    }
-
-    fn hole_bytes(&self, descriptor: &Resource<Descriptor>, size: u64) -> std::io::Result<u64> {
+    /// Returns the size of the hole between the end of a file and an offset, in bytes. Returns zero if the descriptor is not a
+    /// file.
+    fn hole_bytes(&self, descriptor: &Resource<Descriptor>, offset: u64) -> std::io::Result<u64> {
         match self.wasi.table.get(descriptor) {
-            Ok(Descriptor::File(file)) => gap(&file.file, size),
+            Ok(Descriptor::File(file)) => hole_bytes(&file.file, offset),
             // wasmtime refuses the operation.
             Ok(Descriptor::Dir(_)) | Err(_) => Ok(0),
         }
     }
 
-    /// Creates a descriptor of the empty root. Its index refers to a resource of another type than the descriptors of files, so
-    /// that an operation without a check fails.
+    /// Creates a descriptor of the empty root. In the resource table, it is a resource of another type than the descriptors of
+    /// files, so that an operation that does not check for it fails.
     fn empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
         let root = self.wasi.table.push(EmptyRoot)?;
         let open = OpenDescriptor {
             path: "/".to_owned(),
             granted: None,
         };
-        self.open.insert(root.rep(), open);
+        self.descriptors.insert(root.rep(), open);
         Ok(Resource::new_own(root.rep()))
     }
 
@@ -206,6 +204,8 @@ impl FilesView<'_> {
         Err(types::ErrorCode::CrossDevice.into())
     }
 
+    /// Returns whether two directories have the same quota, so that files can move between them. Also returns `true` if one of
+    /// them is granted for reading only and has no quota: wasmtime refuses to change it.
     fn has_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
         match (self.quota(from), self.quota(to)) {
             (Some(from), Some(to)) => Arc::ptr_eq(&from, &to),
@@ -224,8 +224,8 @@ impl FilesView<'_> {
         Ok(Resource::new_own(stream.rep()))
     }
 
-    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is the position of the
-    /// first write; `None` for a stream that appends.
+    /// Wraps an output stream, so that its writes draw on the quota of the file. Returns the stream unchanged if the descriptor
+    /// has no quota. `position` is the position of the first write; `None` for a stream that appends.
     fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,
@@ -262,7 +262,7 @@ impl preopens::Host for FilesView<'_> {
                 path: directory.guest.clone(),
                 granted: Some((directory.clone(), *access)),
             };
-            self.open.insert(descriptor.rep(), open);
+            self.descriptors.insert(descriptor.rep(), open);
             preopens.push((descriptor, directory.guest.clone()));
         }
         if !self.directories.iter().any(|(directory, _)| directory.guest == "/") {

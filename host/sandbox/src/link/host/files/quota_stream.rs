@@ -12,7 +12,8 @@ use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, St
 
 use crate::grants::directories::{DirectoryQuota, Reservation, disk_full};
 
-/// Reserves bytes of a quota, and measures the directory on another thread if it seems full.
+/// Reserves bytes of a quota. If the last measurement of the directory does not suffice for a decision, the directory is
+/// measured first, on another thread.
 pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Result<Reservation> {
     match quota.try_reserve(bytes, bytes) {
         Some(reservation) => Ok(reservation),
@@ -20,6 +21,7 @@ pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Resu
     }
 }
 
+/// A reservation that follows a measurement of the directory, on another thread.
 type Measurement = JoinHandle<io::Result<Reservation>>;
 
 fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_max: u64) -> Measurement {
@@ -35,7 +37,7 @@ async fn await_measurement(
 }
 
 /// Returns the size of the hole between the end of a file and an offset, in bytes.
-pub(super) fn gap(file: &File, offset: u64) -> io::Result<u64> {
+pub(super) fn hole_bytes(file: &File, offset: u64) -> io::Result<u64> {
     // A position in a file is a signed number. A larger one is invalid, whatever the quota is.
     if i64::try_from(offset).is_err() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -59,7 +61,7 @@ pub(super) struct QuotaStream {
 enum Permit {
     /// Not requested.
     None,
-    /// The directory seems full and is measured on another thread.
+    /// Being reserved on another thread, which measures the directory first.
     Measuring(Measurement),
     /// The result of a measurement.
     Measured(io::Result<Reservation>),
@@ -86,15 +88,15 @@ impl QuotaStream {
 
     /// Returns the size of the hole that the next write makes, in bytes. The size of the file is read at each write, because a
     /// guest can truncate the file between two writes.
-    fn gap(&self) -> StreamResult<u64> {
-        let gap = self.position.map_or(Ok(0), |position| gap(&self.file, position));
-        gap.map_err(stream_error)
+    fn next_hole_bytes(&self) -> StreamResult<u64> {
+        let bytes = self.position.map_or(Ok(0), |position| hole_bytes(&self.file, position));
+        bytes.map_err(stream_error)
     }
 
     /// Reserves quota for a write of up to `bytes` bytes. Returns how many are reserved; zero while the directory is measured.
     fn request_permit(&mut self, bytes: u64) -> StreamResult<u64> {
-        let gap = self.gap()?;
-        let (bytes_min, bytes_max) = (gap.saturating_add(1), gap.saturating_add(bytes));
+        let hole_bytes = self.next_hole_bytes()?;
+        let (bytes_min, bytes_max) = (hole_bytes.saturating_add(1), hole_bytes.saturating_add(bytes));
         self.permit = match std::mem::replace(&mut self.permit, Permit::None) {
             Permit::None => match self.quota.try_reserve(bytes_min, bytes_max) {
                 Some(reservation) => Permit::Reserved(reservation),
@@ -110,16 +112,16 @@ impl QuotaStream {
         let Permit::Reserved(reservation) = &self.permit else {
             return Ok(0);
         };
-        Ok(reservation.bytes().saturating_sub(gap).min(bytes))
+        Ok(reservation.bytes().saturating_sub(hole_bytes).min(bytes))
     }
 
     /// Takes the quota that is reserved for a write, and releases the part that is not needed. If the write needs more than was
-    /// reserved, such as after the guest truncated the file, reserves it again.
+    /// reserved, such as after the guest truncated the file, releases all of it and makes another reservation.
     ///
     /// # Errors
     /// The error of a full disk if the quota does not suffice.
     fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
-        let needed = self.gap()?.saturating_add(bytes.len() as u64);
+        let needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
         let permit = std::mem::replace(&mut self.permit, Permit::None);
         if let Permit::Reserved(mut reservation) | Permit::Measured(Ok(mut reservation)) = permit {
             if reservation.bytes() >= needed {
@@ -180,7 +182,7 @@ impl OutputStream for QuotaStream {
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         // An earlier write may not have ended, and the file may still grow.
         self.ready().await;
-        let needed = self.gap()?.saturating_add(bytes.len() as u64);
+        let needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
         let reservation = match self.take_permit(&bytes) {
             Ok(reservation) => reservation,
             Err(_) => reserve(&self.quota, needed).await.map_err(stream_error)?,

@@ -10,12 +10,12 @@ use super::guest_path::join_paths;
 use crate::grants::{AccessMode, AccessRequest};
 use toolwit_core::limits::{ByteCount, GUEST_PATH_BYTES_MAX};
 
-/// The size of the pieces in which a file is read.
+/// The maximum size of the pieces in which a file is read.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Reads the text file at a path of the guest. `None` if the path is invalid, or if the file is not granted, does not exist, is
-/// not text or is too large. The guest cannot distinguish these cases. A missing grant, and a file that is not text or too
-/// large, are recorded for the operator.
+/// Reads the text file at a path of the guest. Returns `None` if the path is invalid, or if the file is not granted, cannot be
+/// read, is not text or is too large. The guest cannot distinguish these cases. A missing grant, and a file that is not text or
+/// too large, are recorded for the operator.
 ///
 /// Opens the file through a granted directory, as a guest with the interfaces of WASI would.
 pub(crate) async fn read_text_file(

@@ -35,7 +35,11 @@ impl wasmtime::component::HasData for GrantedFiles3 {
 }
 
 type Fd = Resource<Descriptor>;
-type Store = Accessor<HostState, GrantedFiles3>;
+
+/// The access of a concurrent operation to the files of its store.
+type FilesAccessor = Accessor<HostState, GrantedFiles3>;
+
+/// The outcome of an operation that delivers or receives a stream, as a future of the guest.
 type Outcome = FutureReader<Result<(), types::ErrorCode>>;
 
 /// Links the file system of WASI 0.3.
@@ -45,16 +49,16 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
 }
 
 /// Returns the accessor of the store for wasmtime's implementation.
-fn wasi(store: &Store) -> Accessor<HostState, WasiFilesystem> {
+fn wasi(store: &FilesAccessor) -> Accessor<HostState, WasiFilesystem> {
     store.with_getter::<WasiFilesystem>(HostState::wasi_files)
 }
 
-fn with_files<T>(store: &Store, work: impl FnOnce(&mut FilesView<'_>) -> T) -> T {
+fn with_files<T>(store: &FilesAccessor, work: impl FnOnce(&mut FilesView<'_>) -> T) -> T {
     store.with(|mut store| work(&mut store.get()))
 }
 
 /// Refuses every operation on the empty root.
-fn require_granted(store: &Store, fd: &Fd) -> FilesystemResult<()> {
+fn require_granted(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
     if with_files(store, |files| files.is_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
     }
@@ -62,20 +66,21 @@ fn require_granted(store: &Store, fd: &Fd) -> FilesystemResult<()> {
 }
 
 /// Waits until no other operation of the instance uses disk space.
-async fn lock_disk(store: &Store) -> OwnedMutexGuard<()> {
+async fn lock_disk(store: &FilesAccessor) -> OwnedMutexGuard<()> {
     let disk_lock: Arc<Mutex<()>> = with_files(store, |files| files.disk_lock.clone());
     disk_lock.lock_owned().await
 }
 
 /// Reserves quota. Returns `None` if the descriptor has no quota.
-async fn reserve_quota(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
+async fn reserve_quota(store: &FilesAccessor, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
     match with_files(store, |files| files.quota(fd)) {
         Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
         None => Ok(None),
     }
 }
 
-fn require_one_quota(store: &Store, from: &Fd, to: &Fd) -> FilesystemResult<()> {
+/// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems.
+fn require_one_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemResult<()> {
     let is_one = with_files(store, |files| files.has_one_quota(from, to));
     if is_one {
         return Ok(());
@@ -86,7 +91,7 @@ fn require_one_quota(store: &Store, from: &Fd, to: &Fd) -> FilesystemResult<()> 
 /// Forwards operations on a descriptor to wasmtime's implementation.
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
-        $(async fn $name(store: &Store, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
+        $(async fn $name(store: &FilesAccessor, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
             require_granted(store, &fd)?;
             <WasiFilesystem as Operations<HostState>>::$name(&wasi(store), fd $(, $arg)*).await
         })*
@@ -97,7 +102,7 @@ macro_rules! forward {
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(
-            store: &Store,
+            store: &FilesAccessor,
             fd: Fd,
             $($flags: $flags_ty,)?
             path: String
@@ -187,21 +192,21 @@ impl Operations<HostState> for GrantedFiles3 {
         Ok((stream, FutureReader::new(&mut store, receiver)?))
     }
 
-    async fn get_flags(store: &Store, fd: Fd) -> FilesystemResult<types::DescriptorFlags> {
+    async fn get_flags(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorFlags> {
         if require_granted(store, &fd).is_err() {
             return Ok(types::DescriptorFlags::READ);
         }
         <WasiFilesystem as Operations<HostState>>::get_flags(&wasi(store), fd).await
     }
 
-    async fn get_type(store: &Store, fd: Fd) -> FilesystemResult<types::DescriptorType> {
+    async fn get_type(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorType> {
         if require_granted(store, &fd).is_err() {
             return Ok(types::DescriptorType::Directory);
         }
         <WasiFilesystem as Operations<HostState>>::get_type(&wasi(store), fd).await
     }
 
-    async fn is_same_object(store: &Store, a: Fd, b: Fd) -> wasmtime::Result<bool> {
+    async fn is_same_object(store: &FilesAccessor, a: Fd, b: Fd) -> wasmtime::Result<bool> {
         let roots = with_files(store, |files| [files.is_root(&a), files.is_root(&b)]);
         if roots.contains(&true) {
             return Ok(roots == [true, true]);
@@ -209,7 +214,7 @@ impl Operations<HostState> for GrantedFiles3 {
         <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi(store), a, b).await
     }
 
-    async fn set_size(store: &Store, fd: Fd, size: u64) -> FilesystemResult<()> {
+    async fn set_size(store: &FilesAccessor, fd: Fd, size: u64) -> FilesystemResult<()> {
         require_granted(store, &fd)?;
         let _disk_lock = lock_disk(store).await;
         let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
@@ -217,7 +222,7 @@ impl Operations<HostState> for GrantedFiles3 {
         <WasiFilesystem as Operations<HostState>>::set_size(&wasi(store), fd, size).await
     }
 
-    async fn create_directory_at(store: &Store, fd: Fd, path: String) -> FilesystemResult<()> {
+    async fn create_directory_at(store: &FilesAccessor, fd: Fd, path: String) -> FilesystemResult<()> {
         let name = with_files(store, |files| files.path(&fd, &path));
         let created = async {
             require_granted(store, &fd)?;
@@ -232,7 +237,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn link_at(
-        store: &Store,
+        store: &FilesAccessor,
         fd: Fd,
         flags: types::PathFlags,
         path: String,
@@ -244,7 +249,7 @@ impl Operations<HostState> for GrantedFiles3 {
         record_both_outcomes(store, &names, linked)
     }
 
-    async fn rename_at(store: &Store, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
+    async fn rename_at(store: &FilesAccessor, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
         let names = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
         let renamed = async {
             require_granted(store, &fd)?;
@@ -256,7 +261,7 @@ impl Operations<HostState> for GrantedFiles3 {
         record_both_outcomes(store, &names, renamed)
     }
 
-    async fn symlink_at(store: &Store, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
+    async fn symlink_at(store: &FilesAccessor, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
         let name = with_files(store, |files| files.path(&fd, &path));
         let linked = async {
             require_granted(store, &fd)?;
@@ -271,7 +276,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn open_at(
-        store: &Store,
+        store: &FilesAccessor,
         fd: Fd,
         path_flags: types::PathFlags,
         path: String,
@@ -291,7 +296,7 @@ impl Operations<HostState> for GrantedFiles3 {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let granted = with_files(store, |files| {
-            files.open.get(&fd.rep()).and_then(|open| open.granted.clone())
+            files.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone())
         });
         let opened = open(store, fd, path_flags, path, open_flags, flags).await;
         with_files(store, |files| {
@@ -300,21 +305,27 @@ impl Operations<HostState> for GrantedFiles3 {
             if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
                 directory.track(&file.file);
             }
-            files.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
+            files
+                .descriptors
+                .insert(opened.rep(), OpenDescriptor { path: name, granted });
             Ok(opened)
         })
     }
 }
 
 /// Records the access to both paths, allowed or denied. Returns the result unchanged.
-fn record_both_outcomes(store: &Store, names: &[String; 2], outcome: FilesystemResult<()>) -> FilesystemResult<()> {
+fn record_both_outcomes(
+    store: &FilesAccessor,
+    names: &[String; 2],
+    outcome: FilesystemResult<()>,
+) -> FilesystemResult<()> {
     with_files(store, |files| {
         let record = |outcome, name: &String| files.record_outcome(name, AccessMode::ReadWrite, outcome);
         names.iter().fold(outcome, record)
     })
 }
 
-/// Writes a stream to a file, within the quota of its directory.
+/// Starts to write a stream to a file, within the quota of its directory. Returns the future of the outcome.
 fn write_stream(
     mut store: Access<'_, HostState, GrantedFiles3>,
     fd: &Fd,
@@ -344,7 +355,7 @@ fn write_stream(
     FutureReader::new(&mut store, receiver)
 }
 
-/// Returns a future that delivers an error.
+/// Returns a future that immediately delivers an error.
 fn failed_outcome(
     store: &mut Access<'_, HostState, GrantedFiles3>,
     error: types::ErrorCode,

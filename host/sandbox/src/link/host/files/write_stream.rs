@@ -12,11 +12,11 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Source, StreamConsumer, StreamResult};
 use wasmtime_wasi::p3::bindings::filesystem::types::ErrorCode;
 
-use super::quota_stream::gap;
+use super::quota_stream::hole_bytes;
 use crate::grants::directories::DirectoryQuota;
 use crate::link::host::host_state::HostState;
 
-/// The number of bytes that are written at once.
+/// The maximum number of bytes that are written at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The position at which the next bytes of a stream are written.
@@ -87,13 +87,13 @@ impl Drop for WriteStream {
     }
 }
 
-/// Reserves quota for the bytes and a hole before them, and writes them.
+/// Reserves quota for the bytes and a hole before them, and writes them. Returns the number of written bytes.
 fn write_within(file: &File, quota: &Arc<DirectoryQuota>, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
     let offset = match position {
         WritePosition::At(offset) => offset,
         WritePosition::End => file.metadata()?.len(),
     };
-    let needed = gap(file, offset)?.saturating_add(bytes.len() as u64);
+    let needed = hole_bytes(file, offset)?.saturating_add(bytes.len() as u64);
     let _reservation = quota.reserve(needed, needed)?;
     write_at(file, bytes, offset)
 }

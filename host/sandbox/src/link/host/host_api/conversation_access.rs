@@ -20,7 +20,8 @@ pub(crate) struct ConversationAccess {
     /// The budget of nested calls, created by the first nested call.
     nested_budget: OnceLock<Arc<NestedBudget>>,
     artifacts: Vec<Artifact>,
-    artifact_bytes: u64,
+    /// The estimated memory of the attached artifacts, in bytes.
+    artifact_memory_bytes: u64,
     /// The size of the text that has been shown to the user so far, in bytes.
     text_bytes: usize,
 }
@@ -34,7 +35,7 @@ impl ConversationAccess {
             deadline: clock.deadline(),
             nested_budget: OnceLock::new(),
             artifacts: Vec::new(),
-            artifact_bytes: 0,
+            artifact_memory_bytes: 0,
             text_bytes: 0,
         }
     }
@@ -50,7 +51,7 @@ impl ConversationAccess {
         std::mem::take(&mut self.artifacts)
     }
 
-    /// Returns the value of a granted context key as JSON.
+    /// Returns the value of a context key as JSON, or `None` if the key is not granted or does not exist.
     pub(super) fn context_value(&self, key: &str) -> Option<String> {
         // The guest cannot distinguish a key without a grant from a key that does not exist.
         self.authority.require_access(&AccessRequest::ContextKey(key)).ok()?;
@@ -69,8 +70,8 @@ impl ConversationAccess {
         }
     }
 
-    /// Removes secrets and control characters from a guest's text, and cuts the text to the limits of one text and of the call.
-    /// Returns `None` if nothing is left.
+    /// Returns a guest's text without secrets and control characters, cut to the limits of one text and of the call. Returns
+    /// `None` if the text is then empty.
     fn text_for_user(&mut self, text: &str) -> Option<String> {
         let bytes_left = self
             .limits
@@ -88,15 +89,21 @@ impl ConversationAccess {
         (end > 0).then(|| redacted[..end].to_owned())
     }
 
-    /// Adds an artifact to the result of the call. An error is a text for the guest.
+    /// Adds an artifact to the result of the call.
+    ///
+    /// # Errors
+    /// A text for the guest: the error of parsing the artifact, or that the artifacts exceed the limit.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
         let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
         let max = self.limits.artifact_bytes_max;
-        if self.artifact_bytes.saturating_add(bytes) > max {
-            return Err(format!("a call may attach at most {} of artifacts", ByteCount(max)));
+        if self.artifact_memory_bytes.saturating_add(bytes) > max {
+            return Err(format!(
+                "the artifacts of a call may take at most {} of memory",
+                ByteCount(max)
+            ));
         }
-        self.artifact_bytes += bytes;
+        self.artifact_memory_bytes += bytes;
         self.artifacts.push(artifact);
         Ok(())
     }

@@ -16,7 +16,7 @@ use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
-/// The fuel that nested calls have used, shared with the surrounding call.
+/// A counter of the fuel that the nested calls of one call have used. It is an extension of the context of the nested calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FuelMeter(Arc<AtomicU64>);
 
@@ -36,7 +36,7 @@ impl FuelMeter {
 
     /// Returns the limits that the context of a call requests, or `None` if it requests none. A nested call has at most the
     /// fuel that is left when it starts, whether the guest, a native tool or a follow-up call makes it.
-    pub(crate) fn request(context: &ToolContext) -> Option<LimitOverrides> {
+    pub(crate) fn requested_limits(context: &ToolContext) -> Option<LimitOverrides> {
         let mut request = context.extension::<LimitOverrides>()?.clone();
         if let Some(meter) = Self::of(context) {
             request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
@@ -45,22 +45,24 @@ impl FuelMeter {
     }
 }
 
-/// The calls that surround a nested call.
+/// The calls that surround a nested call: their depth, budgets, sessions and rights. It is an extension of the context of the
+/// nested call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallStack {
-    /// The number of surrounding calls.
+    /// The depth of the nested call. The outermost call has the depth 1.
     depth: u32,
     /// The budget of the calling plugin's nested calls, which are also charged to the budgets of its callers.
     calls: Arc<NestedBudget>,
     /// The HTTP budget of the calling plugin. Its use is also charged to the budgets of its callers.
     http: Option<Arc<HttpBudget>>,
-    /// The numbers of the session instances that are running.
+    /// The numbers of the sessions whose instances wait for the nested call to end.
     sessions: Arc<[u64]>,
-    /// The effective capabilities of the calling plugin, limited to those of its callers.
+    /// The effective rights of the calling plugin, limited to those of its callers.
     caller: Arc<EffectiveRights>,
 }
 
 impl CallStack {
+    /// Returns the stack of a nested call, or `None` for an outermost call.
     pub(crate) fn of(context: &ToolContext) -> Option<&Self> {
         context.extension::<Self>()
     }
@@ -76,12 +78,12 @@ impl CallStack {
         self.http.clone()
     }
 
-    /// Returns the effective capabilities of the calling plugin, limited to those of its callers.
+    /// Returns the effective rights of the calling plugin, limited to those of its callers.
     pub(crate) fn caller(&self) -> &EffectiveRights {
         &self.caller
     }
 
-    /// Returns the numbers of the session instances that wait for this call to end.
+    /// Returns the numbers of the sessions whose instances wait for this call to end.
     pub(crate) fn held_sessions(context: &ToolContext) -> Arc<[u64]> {
         Self::of(context).map_or_else(|| [].into(), |stack| stack.sessions.clone())
     }
@@ -136,7 +138,7 @@ pub(in crate::link::host) async fn call(
     // text is redacted for secrets that are numbers, and the parsed values for secrets that were escaped.
     let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.text(arguments)) {
-        Ok(parsed) => redactor.fields(parsed.arguments),
+        Ok(parsed) => redactor.arguments(parsed.arguments),
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
     let meter = FuelMeter::default();
@@ -165,10 +167,10 @@ pub(in crate::link::host) async fn call(
     Ok(outcome)
 }
 
-/// Creates the call stack of a further nested call.
+/// Creates the call stack for a nested call of the guest, and takes one call from its budget.
 ///
 /// # Errors
-/// [`ErrorKind::NestedCalls`].
+/// [`ErrorKind::NestedCalls`] if the call would exceed the depth or the budget.
 fn nested_stack(
     conversation: &ConversationAccess,
     session: Option<u64>,
@@ -203,11 +205,12 @@ fn nested_stack(
 
 fn limit_exceeded(message: String, name: &'static str, max: u64, used: u64) -> Error {
     Error::new(ErrorKind::NestedCalls, Phase::Execute, message)
-        .with_suggestion(format!("make fewer calls at once; an operator can raise `{name}`"))
+        .with_suggestion(format!("make fewer nested calls; an operator can raise `{name}`"))
         .with_limit(ExceededLimit::new(name, max, used))
 }
 
-/// Returns the remaining limits for a nested call. Budgets are not included, because all calls share them.
+/// Returns the limits for a nested call: the fuel and the time that are left, and the maximum depth. The budgets of nested
+/// calls and of HTTP are not among them, because the nested call draws on the budgets of its callers.
 fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitOverrides {
     let mut request = conversation
         .context

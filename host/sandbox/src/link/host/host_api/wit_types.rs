@@ -2,7 +2,7 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
+use toolwit_core::limits::{ARTIFACT_WEIGHT_MAX, ByteCount};
 use toolwit_core::text::{json_weight, parse_json};
 use toolwit_core::{Artifact, BlackboardEntry, ErrorKind, ToolError, ToolResult};
 
@@ -10,7 +10,7 @@ use toolwit_core::{Artifact, BlackboardEntry, ErrorKind, ToolError, ToolResult};
 #[component(record)]
 pub(super) struct WitArtifact {
     kind: String,
-    /// JSON.
+    /// The value as JSON text.
     value: String,
 }
 
@@ -61,10 +61,13 @@ impl WitArtifact {
     /// Parses the value.
     ///
     /// # Errors
-    /// A text for the guest, if the value is not JSON or has too many parts.
+    /// A text for the guest, if the value is not JSON or would take too much memory when it is parsed.
     pub(super) fn parse(&self) -> Result<Artifact, String> {
         if json_weight(self.value.as_bytes()) > ARTIFACT_WEIGHT_MAX {
-            return Err("the value of the artifact has too many parts".to_owned());
+            return Err(format!(
+                "the value of the artifact would take more than {} when it is parsed",
+                ByteCount(ARTIFACT_WEIGHT_MAX as u64)
+            ));
         }
         let value =
             parse_json(&self.value).map_err(|error| format!("the value of the artifact is not JSON: {error}"))?;
@@ -98,6 +101,7 @@ impl From<ToolResult> for WitToolResult {
             is_error: result.is_error(),
             for_user: result.for_user,
             artifacts: result.artifacts.iter().map(WitArtifact::from).collect(),
+            // A follow-up call that the tool requested has already run.
             background: None,
         }
     }

@@ -14,7 +14,7 @@ use super::http_budget::HttpBudget;
 use crate::grants::authority::Authority;
 use crate::grants::redact::StreamMask;
 
-/// The body of a guest's request.
+/// The body of a guest's request. It draws on the budget of the call, and refuses trailers.
 pub(super) struct OutgoingBody {
     pub(super) body: WasiBody,
     pub(super) budget: Arc<HttpBudget>,
@@ -55,8 +55,10 @@ pub(super) struct IncomingBody {
     authority: Authority,
     mask: StreamMask,
     /// The time limit between two frames.
-    between_bytes: std::time::Duration,
+    between_frames_max: std::time::Duration,
+    /// The end of the request.
     deadline: Instant,
+    /// Expires if no frame arrives in time.
     timer: Pin<Box<Sleep>>,
     has_ended: bool,
 }
@@ -65,15 +67,15 @@ impl IncomingBody {
     pub(super) fn new(
         body: hyper::body::Incoming,
         authority: Authority,
-        between_bytes: std::time::Duration,
+        between_frames_max: std::time::Duration,
         deadline: Instant,
     ) -> Self {
-        let first_frame_deadline = deadline.min(Instant::now() + between_bytes);
+        let first_frame_deadline = deadline.min(Instant::now() + between_frames_max);
         Self {
             body,
             authority,
             mask: StreamMask::default(),
-            between_bytes,
+            between_frames_max,
             deadline,
             timer: Box::pin(sleep_until(first_frame_deadline)),
             has_ended: false,
@@ -115,7 +117,7 @@ impl Body for IncomingBody {
             if now >= self.deadline {
                 return self.end(Error::HttpResponseTimeout);
             }
-            let next_frame_deadline = self.deadline.min(now + self.between_bytes);
+            let next_frame_deadline = self.deadline.min(now + self.between_frames_max);
             self.timer.as_mut().reset(next_frame_deadline);
             // Trailers are dropped.
             let Ok(data) = frame.into_data() else { continue };

@@ -67,7 +67,7 @@ fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Re
     Ok(Request::from_parts(parts, OutgoingBody { body, budget }))
 }
 
-/// Connects to an address of the host, after checking all addresses.
+/// Checks all addresses of the host, and connects to the first one that accepts a connection.
 async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
     let addresses = resolve_and_check(admitted).await?;
     let wall_max = options
@@ -166,8 +166,8 @@ async fn exchange(
             }
         }
     };
-    let until = admitted.deadline.min(Instant::now() + first_byte);
-    let response = timeout_at(until, waiting)
+    let head_deadline = admitted.deadline.min(Instant::now() + first_byte);
+    let response = timeout_at(head_deadline, waiting)
         .await
         .map_err(|_| Error::ConnectionReadTimeout)?
         .map_err(connection_error)?;
@@ -180,7 +180,8 @@ async fn exchange(
     Ok((prepare_response(admitted, response, between_bytes)?, driver))
 }
 
-/// Converts a response to the form that the guest receives: with timeouts, and without secrets that the server echoes.
+/// Converts a response to the form that the guest receives: without secrets that the server echoes, and with time limits for
+/// its body.
 fn prepare_response(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,

@@ -24,6 +24,7 @@ pub(crate) const BODY_CHUNK_BYTES: usize = 64 << 10;
 /// The number of such writes that are buffered. wasmtime buffers one more.
 pub(crate) const BODY_CHUNKS: usize = 1;
 
+/// A boxed future of the HTTP client.
 pub(crate) type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
 /// The connection of a response. It must be polled while the response is read.
@@ -112,7 +113,7 @@ impl HttpGate {
     /// Checks a request against the grants and draws on the budget of the call.
     ///
     /// # Errors
-    /// [`Error::HttpRequestDenied`]. The refusal becomes part of the call's error.
+    /// [`Error::HttpRequestDenied`]. The reason is recorded; if the call fails, its error contains the first recorded reason.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |access: String, reason: String, suggestion: String| {
@@ -163,7 +164,7 @@ impl HttpGate {
 }
 
 /// Returns whether guests are forbidden to set a header, because it frames the message, contains the host, or is for a proxy.
-pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
+pub(crate) fn is_forbidden_header(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
         || name.as_str().starts_with("proxy-")
@@ -171,7 +172,7 @@ pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
 
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_forbidden)
+        Arc::new(is_forbidden_header)
     }
 
     fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {
@@ -187,7 +188,7 @@ impl WasiHttpHooks for HttpGate {
     }
 
     fn set_host_header(&mut self) -> bool {
-        // The gate sets the `Host` header from the target that it has checked.
+        // `dial` sets the `Host` header, from the target that the gate has checked.
         false
     }
 

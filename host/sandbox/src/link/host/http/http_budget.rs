@@ -12,7 +12,7 @@ use toolwit_core::limits::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HttpLimits {
     pub(crate) requests_max: u32,
-    /// The total size of all requests and responses, headers and bodies included, in bytes.
+    /// The maximum total size of all requests and responses, headers and bodies included, in bytes.
     pub(crate) bytes_max: u64,
     /// The time limit of one request, from the name lookup to the last byte of the response.
     pub(crate) request_wall_max: Duration,
@@ -20,6 +20,7 @@ pub(crate) struct HttpLimits {
     pub(crate) first_byte_wall_max: Duration,
     /// The time limit between two reads of the response body.
     pub(crate) between_bytes_wall_max: Duration,
+    /// The maximum size of the head of a request and of a response, in bytes.
     pub(crate) header_bytes_max: usize,
 }
 

@@ -18,7 +18,7 @@ mod secret_placement;
 mod trust;
 
 pub(crate) use gate::HttpGate;
-pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS, Connection, is_forbidden};
+pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS, Connection, is_forbidden_header};
 pub(crate) use http_budget::{HttpBudget, HttpLimits};
 pub(crate) use network::Network;
 pub use resolve::{Resolve, ResolveFuture};

@@ -12,8 +12,10 @@ use super::trust::ExtraRoots;
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
+    /// The certificate authorities that are trusted in addition to those of the system.
     #[cfg(feature = "network")]
     pub(super) extra_roots: ExtraRoots,
+    /// The TLS configuration, created by the first HTTPS request.
     #[cfg(feature = "network")]
     pub(super) tls: OnceLock<Arc<rustls::ClientConfig>>,
 }

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use crate::grants::authority::Secret;
 use crate::grants::{RequestTarget, SecretPlacement};
 
-/// Inserts every secret of this target into the request, at the position that the secret's grant specifies. A value of the guest at
-/// this position is replaced.
+/// Inserts every secret whose grant matches the target into the request, at the position that the grant specifies. A value of
+/// the guest at this position is replaced.
 ///
 /// Returns the path and query to request, or `None` if a value cannot be sent.
 pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {

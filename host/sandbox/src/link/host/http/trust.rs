@@ -21,8 +21,8 @@ impl ExtraRoots {
     /// An unusable certificate is an error, because a silently skipped one would be hard to diagnose.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`].
-    pub(crate) fn read(files: &[Vec<u8>]) -> Result<Self, Error> {
+    /// [`ErrorKind::Configuration`] if a text contains no certificate or one that cannot be parsed or trusted.
+    pub(crate) fn read(pem_texts: &[Vec<u8>]) -> Result<Self, Error> {
         let unusable = |why: String| {
             Error::new(
                 ErrorKind::Configuration,
@@ -32,13 +32,13 @@ impl ExtraRoots {
             .with_suggestion("use certificates of authorities in PEM format, each between its `BEGIN` and `END` lines")
         };
         let mut roots = Vec::new();
-        for pem in files {
+        for pem_text in pem_texts {
             let before = roots.len();
-            for certificate in CertificateDer::pem_slice_iter(pem) {
+            for certificate in CertificateDer::pem_slice_iter(pem_text) {
                 roots.push(certificate.map_err(|error| unusable(error.to_string()))?);
             }
             if roots.len() == before {
-                return Err(unusable("a file has no certificate".to_owned()));
+                return Err(unusable("one of the texts contains no certificate".to_owned()));
             }
         }
         for root in &roots {
@@ -50,8 +50,8 @@ impl ExtraRoots {
 }
 
 impl Network {
-    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the extra
-    /// ones.
+    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the
+    /// extra ones.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {
             return Ok(config.clone());

@@ -11,11 +11,11 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpView as _};
 
 use super::Context;
 use super::types::{HttpErrorKind, HttpFailure, HttpResponse, RequestParameters};
-use crate::link::host::http::{Connection, is_forbidden};
+use crate::link::host::http::{Connection, is_forbidden_header};
 use toolwit_core::limits::{ByteCount, HEADER_BYTES_MAX};
 use toolwit_core::text::parse_json;
 
-/// The time limit of a request for which the guest sets none.
+/// The time limit of a request and its response, if the guest sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends a request. The inner error is returned to the guest; the outer one traps it.
@@ -76,14 +76,15 @@ fn build_request(
     Ok(request)
 }
 
-/// Parses the headers of a request: a JSON object.
+/// Parses the headers of a request, a JSON object. Blank text stands for no headers.
 fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
     let invalid = |message: String| HttpFailure::unsent(HttpErrorKind::Input, message);
     if text.trim().is_empty() {
         return Ok(HeaderMap::new());
     }
     if text.len() > HEADER_BYTES_MAX {
-        return Err(invalid("the headers are too large".to_owned()));
+        let message = format!("the headers have more than {}", ByteCount(HEADER_BYTES_MAX as u64));
+        return Err(invalid(message));
     }
     let Ok(Value::Object(fields)) = parse_json(text) else {
         return Err(invalid("the headers are not a JSON object".to_owned()));
@@ -98,7 +99,7 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
             .ok()
             .zip(HeaderValue::from_str(&value).ok());
         match header {
-            Some((name, _)) if is_forbidden(&name) => {
+            Some((name, _)) if is_forbidden_header(&name) => {
                 return Err(invalid(format!("the header `{name}` is set by the host")));
             }
             Some((name, value)) => drop(headers.append(name, value)),
@@ -148,7 +149,7 @@ async fn read_body(body: WasiBody, bytes_max: usize) -> Result<Vec<u8>, HttpFail
     Ok(bytes)
 }
 
-/// Returns headers as a JSON object. Several values of a name are joined.
+/// Returns headers as a JSON object. The values of a repeated header are joined with commas.
 fn headers_json(headers: &HeaderMap) -> String {
     let mut fields = Map::new();
     for name in headers.keys() {
@@ -159,7 +160,7 @@ fn headers_json(headers: &HeaderMap) -> String {
     Value::Object(fields).to_string()
 }
 
-/// Describes a request that failed at the gate or in the network.
+/// Converts the error of a request that failed at the gate or in the network.
 fn failure(error: Error) -> HttpFailure {
     let message = error.to_string();
     match error {

@@ -1,5 +1,6 @@
-//! `near:agent/host`: the host interface that components of IronClaw import. Each function corresponds to another host
-//! function: it needs the same grant, draws on the same budget, and records the same denials.
+//! `near:agent/host`: the host interface that a component imports if it was built for IronClaw, another host. Each function
+//! corresponds to a function of another interface: it needs the same grant, draws on the same budget, and records the same
+//! denials.
 
 mod http_request;
 mod tool_invoke;
@@ -76,12 +77,12 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     Ok(())
 }
 
-/// Returns whether `http-request` of a version fails with a record. Before 0.4 it fails with a text.
+/// Returns whether a failure of `http-request` is a record in a version of the interface. Before 0.4, it is a text.
 fn has_typed_failures(version: &str) -> bool {
     version.starts_with("0.4.")
 }
 
-/// Returns the milliseconds since 1970.
+/// Returns the milliseconds since 1970, of the frozen clock or of the real time.
 fn now_millis(frozen_second: Option<u64>) -> u64 {
     let now = match frozen_second {
         Some(second) => Duration::from_secs(second),
@@ -90,11 +91,12 @@ fn now_millis(frozen_second: Option<u64>) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads a file of the granted directory that is the workspace. `None` for a path that leads out of it; otherwise see
-/// [`read_text_file`].
+/// Reads a file in the workspace, the granted directory [`WORKSPACE`]. Returns `None` for an absolute path and for one with
+/// `..`; otherwise see [`read_text_file`].
 async fn workspace_read(store: &mut Context<'_>, path: &str) -> wasmtime::Result<Option<String>> {
     let bytes_max = store.data().meter.host_call_bytes_max();
     let is_relative = !path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    // Counts the call into the host, also for a refused path.
     let mut files = store.data_mut().files();
     if !is_relative {
         return Ok(None);

@@ -24,7 +24,7 @@ pub(super) async fn invoke(
     })
 }
 
-/// Returns the id of the granted tool that a guest names. `None` if no granted tool or more than one has the name.
+/// Returns the id of the granted tool that a guest names. Returns `None` if the name fits no granted tool or several.
 fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
     let granted_ids = &store.data_mut().authority()?.rights.effective.rules.tools;
     if granted_ids.iter().any(|id| id == alias) {
@@ -39,7 +39,7 @@ fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option
     })
 }
 
-/// Returns a result as JSON.
+/// Returns the value of a result as JSON text, or its text as a JSON string if it has no value.
 fn json_text(result: &ToolResult) -> String {
     let value = result.value.clone().unwrap_or_else(|| Value::String(result.content()));
     value.to_string()

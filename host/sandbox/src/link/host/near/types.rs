@@ -40,7 +40,7 @@ impl fmt::Display for LogLevel {
 /// The parameters of `http-request`: method, URL, headers as JSON, body, and time limit in milliseconds.
 pub(super) type RequestParameters = (String, String, String, Option<Vec<u8>>, Option<u32>);
 
-/// A response.
+/// The response of `http-request`.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 pub(super) struct HttpResponse {
@@ -75,7 +75,7 @@ pub(super) enum HttpErrorKind {
     OperationFailed,
 }
 
-/// A failed request.
+/// The failure of `http-request`.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 pub(super) struct HttpFailure {

@@ -5,13 +5,15 @@ use wasmtime_wasi::filesystem::WasiFilesystem;
 use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
-use super::{Fd, Operations, Store, lock_disk, require_granted, require_one_quota, reserve_quota, wasi, with_files};
+use super::{
+    Fd, FilesAccessor, Operations, lock_disk, require_granted, require_one_quota, reserve_quota, wasi, with_files,
+};
 use crate::grants::directories::ENTRY_BYTES;
 use crate::link::host::host_state::HostState;
 
 /// Creates a hard link. The quota counts the content again, because the link can outlive the original.
 pub(super) async fn link(
-    store: &Store,
+    store: &FilesAccessor,
     fd: Fd,
     flags: types::PathFlags,
     path: String,
@@ -31,7 +33,7 @@ pub(super) async fn link(
 
 /// Opens a regular file, a directory or a symbolic link. Refuses pipes, which could block a thread of the host, and devices.
 pub(super) async fn open(
-    store: &Store,
+    store: &FilesAccessor,
     fd: Fd,
     path_flags: types::PathFlags,
     path: String,

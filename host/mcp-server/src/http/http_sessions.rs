@@ -41,9 +41,9 @@ impl HttpSessions {
         self.manager.sessions.read().await.len()
     }
 
-    /// Permits the beginning of a session of a group. Returns `None` if there are too many. `groups` is the number of
-    /// groups that share the sessions equally. Further beginnings wait until the returned guard is dropped, so that
-    /// sessions that begin at the same time are counted.
+    /// Permits a group to begin a session. Returns `None` if the server or the group has too many. `groups` is the number of
+    /// groups that share the sessions equally. The next session can begin when the returned guard is dropped, so that sessions
+    /// that begin at the same time are counted.
     pub(super) async fn begin(&self, group: &str, groups: usize) -> Option<MutexGuard<'_, ()>> {
         let beginning = self.beginning.lock().await;
         let live = self.manager.sessions.read().await;
@@ -56,7 +56,7 @@ impl HttpSessions {
         (live.len() < self.sessions_max && own.count() < share).then_some(beginning)
     }
 
-    /// Records the principal that began a session, and removes the sessions that ended.
+    /// Records the principal that began a session, and removes the entries of sessions that have ended.
     pub(super) async fn add(&self, session: &str, principal: &Principal) {
         let live = self.manager.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);

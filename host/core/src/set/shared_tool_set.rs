@@ -1,4 +1,4 @@
-//! Tools that several owners register and call, concurrently with the conversations that use them.
+//! A set of tools that several owners change while conversations use it.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,38 +16,38 @@ use crate::{
 /// The call id in a [`BackgroundTasks`] list that has only one call.
 const CALL: &str = "call";
 
-/// A concurrent registry of tools by name. Clones share the tools.
+/// A set of named tools that several threads share and change. Clones share the tools.
 ///
-/// Registering a tool again replaces it, also for conversations that run. A call that has started keeps its tool. An
-/// application can execute the tools itself, and pass [`definitions`](Self::definitions) to a provider that no client of
-/// Toolwit supports.
+/// It is not the registry of a plugin directory: an application registers each tool. Registering a tool again replaces it, also
+/// in the conversations that use the set. A call that has started keeps its tool. An application can also execute the tools
+/// itself, and pass [`definitions`](Self::definitions) to a provider that no client of Toolwit supports.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), toolwit_core::Error> {
-/// use toolwit_core::{Arguments, NativeTool, NoArguments, ToolContext, ToolRegistry};
+/// use toolwit_core::{Arguments, NativeTool, NoArguments, SharedToolSet, ToolContext};
 ///
-/// let registry = ToolRegistry::new();
-/// registry.register(NativeTool::typed("ping", "Answers.", |_: NoArguments, _| async { Ok::<_, String>("pong") })?);
-/// let result = registry.execute("ping", Arguments::new(), &ToolContext::new()).await;
+/// let tools = SharedToolSet::new();
+/// tools.register(NativeTool::typed("ping", "Answers.", |_: NoArguments, _| async { Ok::<_, String>("pong") })?);
+/// let result = tools.execute("ping", Arguments::new(), &ToolContext::new()).await;
 /// assert_eq!(result.for_llm, "pong");
-/// assert_eq!(registry.summaries(), ["- `ping` - Answers."]);
+/// assert_eq!(tools.summaries(), ["- `ping` - Answers."]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct ToolRegistry {
-    shared: Arc<RwLock<RegistryContent>>,
+pub struct SharedToolSet {
+    shared: Arc<RwLock<VersionedTools>>,
 }
 
 #[derive(Default)]
-struct RegistryContent {
+struct VersionedTools {
     tools: ToolSet,
     /// The number of changes so far.
     version: u64,
 }
 
-impl ToolRegistry {
-    /// Creates an empty registry.
+impl SharedToolSet {
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -60,7 +60,7 @@ impl ToolRegistry {
         shared.tools.add(Arc::new(tool)).name().clone()
     }
 
-    /// Removes a tool by name. Returns whether it was registered.
+    /// Removes a tool by name. Returns whether the set had it.
     pub fn unregister(&self, name: &str) -> bool {
         let mut shared = self.write();
         let ToolLookup::Found(named) = shared.tools.look_up(name) else {
@@ -70,7 +70,7 @@ impl ToolRegistry {
         shared.tools.remove(&named.definition.id).is_some()
     }
 
-    /// Returns the tool with this name.
+    /// Returns the tool with this name, or `None` if the set does not have it any more or never had it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<NamedTool> {
         match self.read().tools.look_up(name) {
@@ -79,8 +79,8 @@ impl ToolRegistry {
         }
     }
 
-    /// Calls a tool by name, with a context. For an unknown name and for a call that cannot run, returns the result of a
-    /// failed tool.
+    /// Calls a tool by name. An unknown name and a [`ToolError`] become the result of a failed tool, with the message of the
+    /// error.
     pub async fn execute(&self, name: &str, arguments: Arguments, context: &ToolContext) -> ToolResult {
         let lookup = self.read().tools.look_up(name);
         let ToolLookup::Found(named) = lookup else {
@@ -97,8 +97,9 @@ impl ToolRegistry {
         result
     }
 
-    /// Calls a tool like [`execute`](Self::execute). If its result is pending, the tool continues in the background, and
-    /// `callback` receives the late result. The token of the context ends the background work too.
+    /// Calls a tool like [`execute`](Self::execute). If the call starts a background task and returns a pending result, the
+    /// task continues after this method returns, and `callback` receives the late result. If the context is cancelled first,
+    /// the task ends, and `callback` receives an error. For every other call, `callback` is dropped.
     pub async fn execute_with_callback(
         &self,
         name: &str,
@@ -147,13 +148,13 @@ impl ToolRegistry {
         self.read().tools.len()
     }
 
-    /// Returns whether there are no tools.
+    /// Returns whether the set has no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the tool with this id.
+    /// Returns the tool with this id, if the set has it.
     #[must_use]
     pub fn by_id(&self, id: &ToolId) -> Option<NamedTool> {
         self.read().tools.by_id(id).cloned()
@@ -165,16 +166,16 @@ impl ToolRegistry {
         self.read().version
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, RegistryContent> {
+    fn read(&self) -> RwLockReadGuard<'_, VersionedTools> {
         self.shared.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, RegistryContent> {
+    fn write(&self) -> RwLockWriteGuard<'_, VersionedTools> {
         self.shared.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for ToolRegistry {
+impl fmt::Debug for SharedToolSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} registered tools", self.len())
     }
@@ -226,23 +227,23 @@ mod tests {
     // accept: 91, accept: 93
     #[tokio::test]
     async fn a_tool_runs_by_name_with_a_context_and_registering_again_replaces_it() {
-        let registry = ToolRegistry::new();
-        registry.register(greeter("Hello"));
+        let tools = SharedToolSet::new();
+        tools.register(greeter("Hello"));
         let context = ToolContext::new().with(crate::CHANNEL, "chat");
         assert_eq!(
-            registry.execute("greet", to_ann(), &context).await.for_llm,
+            tools.execute("greet", to_ann(), &context).await.for_llm,
             "Hello Ann on chat"
         );
-        let other = registry.clone();
+        let other = tools.clone();
         std::thread::spawn(move || other.register(greeter("Bye")))
             .join()
             .unwrap();
         assert_eq!(
-            registry.execute("greet", to_ann(), &context).await.for_llm,
+            tools.execute("greet", to_ann(), &context).await.for_llm,
             "Bye Ann on chat"
         );
         assert_eq!(
-            (registry.len(), registry.summaries()),
+            (tools.len(), tools.summaries()),
             (1, vec!["- `greet` - Bye".to_owned()])
         );
     }
@@ -250,45 +251,45 @@ mod tests {
     // accept: 93, attack: E7
     #[tokio::test]
     async fn an_unknown_name_and_invalid_arguments_are_error_results() {
-        let registry = ToolRegistry::new();
-        registry.register(greeter("Hello"));
+        let tools = SharedToolSet::new();
+        tools.register(greeter("Hello"));
         let context = ToolContext::new();
-        let unknown = registry.execute("great", to_ann(), &context).await;
+        let unknown = tools.execute("great", to_ann(), &context).await;
         assert!(
             unknown.is_error() && unknown.for_llm.contains("`great`"),
             "{}",
             unknown.for_llm
         );
-        let invalid = registry.execute("greet", Arguments::new(), &context).await;
+        let invalid = tools.execute("greet", Arguments::new(), &context).await;
         assert!(
             invalid.is_error() && invalid.for_llm.contains("name"),
             "{}",
             invalid.for_llm
         );
-        assert!(registry.unregister("greet") && !registry.unregister("greet"));
-        assert!(registry.execute("greet", to_ann(), &context).await.is_error());
+        assert!(tools.unregister("greet") && !tools.unregister("greet"));
+        assert!(tools.execute("greet", to_ann(), &context).await.is_error());
     }
 
     // accept: 93
     #[tokio::test]
     async fn a_callback_receives_the_late_result() {
-        let registry = ToolRegistry::new();
+        let tools = SharedToolSet::new();
         let report = NativeTool::new("report", "", json!({"type": "object"}), |_, context| async move {
             context
                 .background_task()?
                 .spawn(async { Ok(ToolResult::text("ready")) });
             Ok(ToolResult::background("started"))
         });
-        registry.register(report.unwrap());
+        tools.register(report.unwrap());
         let (sender, receiver) = oneshot::channel();
         let callback = move |result: ToolResult| sender.send(result.for_llm).unwrap();
         let context = ToolContext::new();
-        let started = registry
+        let started = tools
             .execute_with_callback("report", Arguments::new(), &context, callback)
             .await;
         assert_eq!((started.for_llm.as_str(), started.is_pending()), ("started", true));
         assert_eq!(receiver.await.unwrap(), "ready");
-        let result = registry.execute("report", Arguments::new(), &context).await;
+        let result = tools.execute("report", Arguments::new(), &context).await;
         assert!(
             result.is_error(),
             "without a callback, nothing could receive the late result"

@@ -1,4 +1,4 @@
-//! Requests to authorization servers, and for metadata.
+//! HTTP requests to authorization servers, and for the metadata of MCP servers.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use url::Url;
 
 use super::challenge::Challenge;
-use crate::transport::http_connector;
+use crate::transport::http_client;
 use crate::value::{Redaction, check_address};
 
-/// The maximum size of a metadata document and of the response to a token request, in bytes.
+/// The maximum size of a response, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 
 /// The maximum time of a request.
@@ -32,7 +32,7 @@ pub(super) async fn get<T: DeserializeOwned>(url: &Url, redaction: &Redaction) -
     })
 }
 
-/// Posts a form. Returns whether it succeeded, and the body of the response.
+/// Posts a form. Returns whether the status is a success, and the body of the response.
 pub(super) async fn post(
     url: &Url,
     form: String,
@@ -49,15 +49,15 @@ pub(super) async fn post(
     send(request, url, redaction).await
 }
 
-/// Posts a JSON document. Returns whether it succeeded, and the body of the response.
+/// Posts a JSON document. Returns whether the status is a success, and the body of the response.
 pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
     let request = client(url, redaction)?;
     let request = request.post(url.clone()).header(CONTENT_TYPE, "application/json");
     send(request.body(document.to_string()), url, redaction).await
 }
 
-/// Posts a message to a server without a token. Returns the challenge with which the server requires one, or `None` if it
-/// requires none.
+/// Posts a message without a token to a server. Returns the challenge with which the server requires a token, or `None` if it
+/// does not require one.
 pub(crate) async fn request_challenge(
     url: &Url,
     message: &Value,
@@ -68,20 +68,20 @@ pub(crate) async fn request_challenge(
     let request = request
         .header(CONTENT_TYPE, "application/json")
         .body(message.to_string());
-    let response = async { request.send().await.map_err(|error| http_connector::cause(&error)) };
+    let response = async { request.send().await.map_err(|error| http_client::cause(&error)) };
     let response = within_time(response, url, redaction).await?;
     Ok(Challenge::of(response.status(), response.headers()))
 }
 
 fn client(url: &Url, redaction: &Redaction) -> Result<reqwest::Client, String> {
     check_address(url).map_err(|why| format!("{} is refused: {why}", redaction.quoted(url.as_str())))?;
-    http_connector::client(url.scheme() == "https")
+    http_client::client(url.scheme() == "https")
 }
 
 async fn send(request: RequestBuilder, url: &Url, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
     let request = request.header(ACCEPT, "application/json");
     let exchange = async {
-        let response = request.send().await.map_err(|error| http_connector::cause(&error))?;
+        let response = request.send().await.map_err(|error| http_client::cause(&error))?;
         if response.status().is_redirection() {
             return Err("it redirects, and redirects are not followed".to_owned());
         }
@@ -102,7 +102,7 @@ async fn within_time<T>(
 
 async fn read(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| http_connector::cause(&error))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| http_client::cause(&error))? {
         if body.len() + piece.len() > DOCUMENT_BYTES_MAX {
             return Err(format!("the response is larger than {} KiB", DOCUMENT_BYTES_MAX >> 10));
         }

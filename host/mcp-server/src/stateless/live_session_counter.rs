@@ -1,4 +1,4 @@
-//! The number of live sessions, and its limits for all principals and for each group of principals.
+//! The number of live sessions, and its limits: for all principals together, and for each group of principals.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

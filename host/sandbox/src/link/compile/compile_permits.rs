@@ -1,4 +1,4 @@
-//! The processors that compilation may use.
+//! The permits that limit how many components are compiled at the same time.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ const ALONE_BYTES: u64 = 1 << 20;
 
 /// Permits to compile, one for each processor of the machine. Small components are compiled in parallel, and a large one alone:
 /// two large ones at once would slow each other down and use twice the memory.
-pub(crate) struct CompileWorkers {
+pub(crate) struct CompilePermits {
     semaphore: Arc<Semaphore>,
     processors: u32,
 }
 
-impl Default for CompileWorkers {
+impl Default for CompilePermits {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -24,7 +24,7 @@ impl Default for CompileWorkers {
     }
 }
 
-impl CompileWorkers {
+impl CompilePermits {
     /// Waits for the permits of a component of this size. Returns `None` only for a closed semaphore, and this one is never
     /// closed.
     pub(crate) async fn acquire(&self, component_bytes: u64) -> Option<OwnedSemaphorePermit> {

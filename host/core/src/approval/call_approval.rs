@@ -1,4 +1,4 @@
-//! Asks for the approval of one call, until an answer can be used.
+//! The approval of one call.
 
 use super::approvals::{ApprovalObserver, Approvals, DecidedCall};
 use super::call_chain::CallChain;
@@ -13,12 +13,12 @@ use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool
 /// if its tool or grant changed in the meantime.
 const QUESTIONS_MAX: u32 = 5;
 
-/// A call that needs an approval.
-pub(super) struct Question<'q> {
+/// The approval of one call, for which the approver is asked until an answer can be used.
+pub(super) struct CallApproval<'q> {
     pub(super) approvals: &'q Approvals,
     pub(super) call: &'q StartingCall<'q>,
     pub(super) observer: &'q dyn ApprovalObserver,
-    /// Whether an approval is valid for all further calls of the tool in the conversation.
+    /// Whether an approval whose scope is only this call is valid for all further calls of the tool in the conversation.
     pub(super) is_first_only: bool,
 }
 
@@ -40,8 +40,12 @@ impl QuestionAnswer {
     }
 }
 
-impl Question<'_> {
-    /// Asks until there is an answer that can be used.
+impl CallApproval<'_> {
+    /// Asks until an answer can be used, at most [`QUESTIONS_MAX`] times.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the call is denied, is not answered, or no answer can be used; [`ErrorKind::Cancelled`] if the
+    /// call is cancelled.
     pub(super) async fn settle(&self, mut request: ApprovalRequest) -> Result<PermittedCall, ToolError> {
         for _ in 0..QUESTIONS_MAX {
             let QuestionAnswer {
@@ -98,7 +102,8 @@ impl Question<'_> {
         }
     }
 
-    /// Returns the remembered answer, or else asks the approver and remembers the answer according to its scope.
+    /// Returns the remembered answer, or else asks the approver and remembers the answer according to its scope. Without an
+    /// approver, the request is unanswered.
     async fn ask(&self, request: &ApprovalRequest) -> QuestionAnswer {
         let _stopped_clock = WallClock::of(self.call.context).map(|clock| clock.stop());
         let memory = &self.approvals.memory;
@@ -177,7 +182,7 @@ pub(super) async fn request_of(call: &StartingCall<'_>, access: &CallAccess) -> 
     request
 }
 
-/// Checks arguments against the schema of the tool, as the tool itself does.
+/// Checks arguments against the schema of the tool, so that a person is not asked about a call that would fail.
 pub(super) fn validate(tool: &dyn Tool, arguments: &Arguments) -> Result<(), ToolError> {
     let definition = tool.definition();
     let validator = if definition.id.is_native() {

@@ -1,4 +1,4 @@
-//! The tables `[mcp.NAME]` of `mcp.toml` and `toolwit.toml`.
+//! The configurations of all servers, and their tables `[mcp.NAME]` in `mcp.toml` and `toolwit.toml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::value::Setting;
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The configured servers, by name.
+/// The configurations of the servers of a host, by name.
 ///
 /// ```
 /// use toolwit_mcp_client::McpConfig;
@@ -123,8 +123,8 @@ impl McpConfig {
     }
 
     /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the
-    /// same under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Disabled servers are left
-    /// out. Unknown keys are ignored, because each client has its own.
+    /// same under `servers`. `${NAME}` and `${NAME:-default}` are environment variables in arguments, in the values of `env`
+    /// and in headers. Disabled servers are left out. Unknown keys are ignored, because each client has its own.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for any other text, and for an invalid server.
@@ -187,7 +187,7 @@ impl ServerTable {
                 return Err(invalid("it must not have both `bearer` and `oauth`"));
             }
             (None, Some(url)) => ServerConfig::http(name, url)?,
-            _ => return Err(invalid("it needs either `command` or `url`")),
+            _ => return Err(invalid("it must have either `command` or `url`")),
         };
         match &mut config.endpoint {
             ServerEndpoint::Process(process) => {

@@ -12,9 +12,9 @@ use super::Manifest;
 
 /// The HTML documents of a package, by file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Interfaces(BTreeMap<String, String>);
+pub(crate) struct UiPages(BTreeMap<String, String>);
 
-impl Interfaces {
+impl UiPages {
     /// Reads the documents that a component contains.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Interfaces {
     /// such file: the document is then taken from the component.
     ///
     /// # Errors
-    /// Those of `read` and of [`Interfaces::embedded`]; [`ErrorKind::Configuration`] if neither a file nor the component has a
+    /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if neither a file nor the component has a
     /// document.
     pub(crate) fn of(
         manifest: &Manifest,
@@ -43,7 +43,7 @@ impl Interfaces {
     ) -> Result<Self, Error> {
         let mut embedded = Self::embedded(component)?.0;
         let mut documents = BTreeMap::new();
-        for name in manifest.interfaces() {
+        for name in manifest.ui_pages() {
             let document = read(name)?.or_else(|| embedded.remove(name)).ok_or_else(|| {
                 let message = format!("the user interface `{name}` cannot be embedded: there is no such file");
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -59,7 +59,7 @@ impl Interfaces {
     /// # Errors
     /// [`ErrorKind::Configuration`] with the first missing document.
     pub(crate) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
-        match manifest.interfaces().find(|name| !self.0.contains_key(*name)) {
+        match manifest.ui_pages().find(|name| !self.0.contains_key(*name)) {
             None => Ok(()),
             Some(name) => {
                 let message =

@@ -1,4 +1,4 @@
-//! The access of a call before it begins: its effect class, and the grants that it would use.
+//! The access of a call before it begins: its effect class, which the sandbox proves from the grants, and these grants.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::link::host::host_api::CallStack;
 use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, ToolDefinition};
 
 impl Plugin {
-    /// Returns the access that the next call of one of the plugin's tools has in a new conversation. Uses up no grant.
+    /// Returns the access that the next call of one of the plugin's tools has in a new conversation. Does not use up grants.
     ///
     /// The sandbox proves [`EffectClass::Read`] if no grant of the plugin lets it change anything outside its own instance.
     /// The tools that the plugin may call are looked up in the context. A tool that is not found there counts as one that can
@@ -20,7 +20,7 @@ impl Plugin {
             .await
     }
 
-    /// Returns the access of a call in a conversation. `claim` is the class that the author declares.
+    /// Returns the access of the next call in a conversation. `claim` is the effect class that the author of the tool declares.
     pub(super) async fn access_in(
         &self,
         conversation: ConversationNumber,
@@ -30,7 +30,7 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller);
         let rights = match self.current_rights(conversation, caller).await {
             Ok(rights) => rights,
-            // The call itself fails with this error. Until then, no effect class is proved.
+            // The call itself fails with this error. Until then, it counts as one that may change something.
             Err(_) => {
                 return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
             }
@@ -47,7 +47,8 @@ impl Plugin {
         access
     }
 
-    /// Redacts, in arguments, the secrets that the plugin is granted now. Returns no arguments if the secrets cannot be read.
+    /// Redacts the secrets of the plugin's current grants in arguments. Returns empty arguments if the grants or the secrets
+    /// cannot be read.
     pub(super) async fn redacted(
         &self,
         conversation: ConversationNumber,
@@ -56,16 +57,16 @@ impl Plugin {
     ) -> Arguments {
         let caller = CallStack::of(context).map(CallStack::caller);
         match self.redactor(conversation, caller, context).await {
-            Ok(redactor) => redactor.fields(arguments),
+            Ok(redactor) => redactor.arguments(arguments),
             // Without the secrets, the host cannot recognise them in a text. The call itself fails with this error.
             Err(_) => Arguments::new(),
         }
     }
 }
 
-/// Returns the first rule that lets a plugin change something outside its own instance, or `None` if there is no such rule.
+/// Returns the first rule that lets a plugin change something outside its own instance, or `None` if no rule does.
 async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
-    if let Some(rule) = rights.writing_rule() {
+    if let Some(rule) = rights.describe_writing_rule() {
         return Some(rule);
     }
     if rights.rules.tools.is_empty() {

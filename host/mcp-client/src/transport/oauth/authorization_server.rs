@@ -1,14 +1,14 @@
-//! Metadata of authorization servers (RFC 8414, OpenID Connect). Metadata that names another issuer is refused.
+//! Authorization servers, as their metadata describes them (RFC 8414, OpenID Connect). Metadata of another issuer is refused.
 
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::exchange::get;
+use super::http_request::get;
 use crate::value::{Redaction, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum number of keys that are returned.
+/// The maximum number of signing keys of an issuer.
 const KEYS_MAX: usize = 64;
 
 /// The metadata of an authorization server.
@@ -51,9 +51,9 @@ pub(crate) struct TokenEndpoint {
 pub(crate) enum ClientAuthentication {
     /// No authentication: the client has no secret.
     None,
-    /// In the header `Authorization`.
+    /// With the secret in the header `Authorization`.
     Basic,
-    /// In the form.
+    /// With the secret in the form.
     Post,
 }
 
@@ -105,7 +105,7 @@ impl AuthorizationServer {
         let keys = async {
             let url = self.endpoint("jwks_uri", self.metadata.jwks_uri.as_deref())?;
             let set = get::<KeySet>(&url, &self.redaction).await?;
-            set.ok_or_else(|| format!("{} has none", self.redaction.quoted(url.as_str())))
+            set.ok_or_else(|| format!("{} responded with an error status", self.redaction.quoted(url.as_str())))
         };
         let unusable = |why: String| failed(&self.address, &self.redaction, &format!("has no usable keys: {why}"));
         let mut set = keys.await.map_err(unusable)?;
@@ -184,8 +184,8 @@ impl AuthorizationServer {
     /// Returns the URL at which a user logs in.
     ///
     /// # Errors
-    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC
-    /// 7636).
+    /// If the issuer does not have this endpoint or does not support PKCE with SHA-256 (RFC 7636), or if the endpoint cannot be
+    /// used.
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {

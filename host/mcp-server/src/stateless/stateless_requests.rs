@@ -17,7 +17,7 @@ use super::live_session::{BoundMethod, LiveSession};
 use super::live_sessions::LiveSessions;
 use super::meta_tools;
 use crate::call::{CallOutcome, CallRequest, call};
-use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
+use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionSealer};
 use crate::principal::Principal;
 use crate::tasks::TaskSupport;
 use crate::wire::{self, ResultShape, Revision};
@@ -29,10 +29,10 @@ const LIST_TTL_MS: u64 = 60_000;
 
 /// Answers requests without a session.
 #[derive(Default)]
-pub(crate) struct Stateless {
+pub(crate) struct StatelessRequests {
     catalogs: Catalogs,
     sessions: LiveSessions,
-    questions: QuestionStates,
+    questions: QuestionSealer,
 }
 
 /// The values that all steps of one call of a principal need.
@@ -43,14 +43,14 @@ struct CallScope<'c> {
     round: Arc<InputRound>,
 }
 
-impl Stateless {
+impl StatelessRequests {
     /// Returns a page of the tools of a principal.
     ///
     /// # Errors
     /// If the cursor is invalid.
     pub(crate) async fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
         let catalog = self.catalogs.of(principal);
-        let page = wire::page(with_annotations(&catalog, principal).await, cursor)?;
+        let page = wire::tool_page(with_annotations(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
@@ -101,8 +101,8 @@ impl Stateless {
         Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
     }
 
-    /// Returns the states of questions, which all requests of the server share.
-    pub(crate) fn questions(&self) -> &QuestionStates {
+    /// Returns the sealer of the states of questions, which all requests of the server share.
+    pub(crate) fn questions(&self) -> &QuestionSealer {
         &self.questions
     }
 
@@ -136,14 +136,14 @@ impl Stateless {
         }
     }
 
-    /// Sets the number of groups of principals that share the live sessions and the memory of answered questions equally, and
-    /// the maximum number of live sessions.
+    /// Sets the maximum number of live sessions, and the number of groups of principals that share the live sessions and the
+    /// opened states of questions equally.
     pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
         self.sessions.counter.set_limits(sessions_max, groups);
         self.questions.share_among(groups);
     }
 
-    /// Ends the sessions whose handles have expired, and forgets expired answers.
+    /// Ends the sessions whose handles have expired, and forgets the expired states of questions.
     pub(crate) fn expire(&self) {
         self.sessions.expire();
         self.questions.expire();
@@ -271,8 +271,8 @@ impl Stateless {
         Ok(wire::call_result(&result, shape, notes))
     }
 
-    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if there
-    /// are none. All of them belong to one session, which is that of `target`.
+    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if the
+    /// arguments have no handles. All of them belong to one session: that of `target`, if there is a target.
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session.

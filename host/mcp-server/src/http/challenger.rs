@@ -1,4 +1,4 @@
-//! The responses to requests without a caller.
+//! The responses to requests that have no caller, because their token is missing or refused.
 
 use http::StatusCode;
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -11,7 +11,7 @@ use super::router::{MCP_PATH, PROTECTED_RESOURCE_PATH, Rejection, rejected};
 pub(super) struct Challenger {
     /// The address of the server's protected resource metadata.
     metadata: Option<String>,
-    /// The scopes that every request needs.
+    /// The scopes that every access token of an authorization server needs.
     scopes: Vec<String>,
 }
 

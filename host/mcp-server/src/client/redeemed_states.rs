@@ -1,4 +1,4 @@
-//! The states of questions that were answered, so that no answer counts twice.
+//! The states of questions that were opened with an answer. They are remembered, so that no answer counts twice.
 
 use std::collections::HashMap;
 
@@ -16,15 +16,15 @@ const TOO_MANY: &str = "you have too many answered questions; repeat the request
 /// The nonces of the states of a principal that were opened, with the times at which they expire.
 type Nonces = HashMap<[u8; NONCE_BYTES], u64>;
 
-/// The states that were opened. Beyond a limit, further ones of the same principal or group are refused.
-pub(super) struct RedeemedAnswers {
+/// The opened states, by their nonces. Beyond a limit, further ones of the same principal or group are refused.
+pub(super) struct RedeemedStates {
     /// By group and principal.
     groups: HashMap<String, HashMap<String, Nonces>>,
     /// Maximum number of states of one group.
     group_max: usize,
 }
 
-impl Default for RedeemedAnswers {
+impl Default for RedeemedStates {
     fn default() -> Self {
         Self {
             groups: HashMap::new(),
@@ -33,8 +33,8 @@ impl Default for RedeemedAnswers {
     }
 }
 
-impl RedeemedAnswers {
-    /// Sets the number of groups that share the memory equally.
+impl RedeemedStates {
+    /// Sets the number of groups that share the maximum number of states equally.
     pub(super) fn share_among(&mut self, groups: usize) {
         self.group_max = (REDEEMED_MAX / groups.max(1)).max(1);
     }
@@ -96,7 +96,7 @@ mod tests {
     // attack: G12
     #[test]
     fn answers_of_a_principal_or_rule_leave_room_for_those_of_others() {
-        let mut redeemed = RedeemedAnswers::default();
+        let mut redeemed = RedeemedStates::default();
         redeemed.share_among(5);
         let mut answer = |group, principal, number, now| redeemed.insert((group, principal), nonce(number), 100, now);
         for number in 0..REDEEMED_PER_PRINCIPAL_MAX {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn expired_answers_and_their_principals_are_forgotten() {
-        let mut redeemed = RedeemedAnswers::default();
+        let mut redeemed = RedeemedStates::default();
         let ann = ("ann", "ann");
         assert_eq!(redeemed.insert(ann, nonce(1), 100, 0), Ok(()));
         redeemed.expire(99);

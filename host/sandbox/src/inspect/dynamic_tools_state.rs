@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a component's dynamic tools: absent, not discovered yet, or discovered.
 ///
-/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another host.
+/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another
+/// host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DynamicTools {
+pub enum DynamicToolsState {
     /// The component exports no such interface.
     None,
     /// The component has not been queried yet.
@@ -16,7 +17,7 @@ pub enum DynamicTools {
     Discovered,
 }
 
-impl DynamicTools {
+impl DynamicToolsState {
     /// Returns whether the component has no dynamic tools.
     #[must_use]
     pub fn is_none(self) -> bool {

@@ -1,0 +1,394 @@
+//! A server that is reached over HTTP.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt, stream};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::{Method, StatusCode};
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::{Value, json};
+
+use super::http_client;
+use super::http_failure::{HttpFailure, may_be_processed, request_failed};
+use super::message;
+use super::oauth::{Challenge, TokenFailure, TokenSource};
+use super::request_limit::RequestLimit;
+use super::sse::{self, Events};
+use crate::value::Redaction;
+use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
+use toolwit_core::text::printable;
+
+/// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
+pub(crate) const SESSION_LOST: i32 = -32_090;
+
+/// The code of the JSON-RPC error that stands for a failed HTTP request, which the server may have processed.
+pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
+
+/// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in addition.
+pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
+
+/// The code of the JSON-RPC error that stands for a failed HTTP request that the server did not process.
+pub(crate) const NOT_PROCESSED: i32 = -32_093;
+
+/// The maximum number of bytes that are read from the body of an error response.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// The maximum length of the beginning of an error response that an error quotes, in characters.
+const QUOTED_CHARS_MAX: usize = 200;
+
+/// The maximum time until the server accepts a message that is not a request.
+const NOTIFICATION_WALL_MAX: Duration = Duration::from_secs(10);
+
+const SESSION_ID: &str = "mcp-session-id";
+const LAST_EVENT_ID: &str = "last-event-id";
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+
+type Failure = StreamableHttpError<HttpFailure>;
+
+/// Sends requests to a server. It follows no redirects, uses no proxy, and reads only responses of limited size.
+#[derive(Clone)]
+pub(crate) struct HttpSender {
+    client: Client,
+    headers: HeaderMap,
+    tokens: Option<TokenSource>,
+    /// The secrets that the server received.
+    redaction: Redaction,
+    requests: RequestLimit,
+    /// The maximum time until a response has arrived or its stream of events begins, the maximum time of that stream, and the
+    /// maximum silence of a stream that the server keeps open.
+    wall_max: Duration,
+}
+
+impl HttpSender {
+    /// Creates a sender for a server.
+    ///
+    /// # Errors
+    /// The reason why TLS cannot be configured.
+    pub(crate) fn new(
+        is_encrypted: bool,
+        mut headers: HeaderMap,
+        wall_max: Duration,
+        redaction: Redaction,
+    ) -> Result<Self, String> {
+        headers.values_mut().for_each(|value| value.set_sensitive(true));
+        let client = http_client::client(is_encrypted)?;
+        Ok(Self {
+            client,
+            headers,
+            tokens: None,
+            redaction,
+            requests: RequestLimit::default(),
+            wall_max,
+        })
+    }
+
+    /// Adds the token of a source to each request. The token of a configured OAuth client replaces a configured header
+    /// `authorization`.
+    pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
+        if matches!(tokens, Some(TokenSource::Client(_))) {
+            self.headers.remove(AUTHORIZATION);
+        }
+        self.tokens = tokens;
+        self
+    }
+
+    /// Sends a request and returns the response. A redirect, a lost session and a challenge are errors; the caller
+    /// checks other statuses. If the server refuses the token, it did not process the request, which is sent once more
+    /// with another token.
+    async fn send(
+        &self,
+        method: Method,
+        uri: &str,
+        session: Option<&str>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        body: Option<Vec<u8>>,
+    ) -> Result<Response, Failure> {
+        let mut request = self
+            .client
+            .request(method, uri)
+            .headers(self.headers.clone())
+            .headers(headers.into_iter().collect());
+        if let Some(session) = session {
+            request = request.header(SESSION_ID, session);
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, JSON).body(body);
+        }
+        let response = self.send_with_token(request).await?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(Failure::Client(HttpFailure::Redirect));
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(Failure::SessionExpired);
+        }
+        let challenge = response.headers().get(WWW_AUTHENTICATE);
+        if let Some(challenge) = challenge.filter(|_| status == StatusCode::UNAUTHORIZED) {
+            let challenge = printable(&String::from_utf8_lossy(challenge.as_bytes()));
+            return Err(Failure::AuthRequired(AuthRequiredError::new(challenge)));
+        }
+        Ok(response)
+    }
+
+    /// Sends a request with a token, if there is a source of tokens. If the server refuses it, sends the request once more with
+    /// another token.
+    async fn send_with_token(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        let Some(tokens) = &self.tokens else {
+            return request.send().await.map_err(request_failed);
+        };
+        let no_token = |failure| Failure::Client(HttpFailure::Token(failure));
+        let token = tokens.header().await.map_err(no_token)?;
+        let again = request.try_clone();
+        let response = with_token(request, token.clone()).send().await;
+        let response = response.map_err(request_failed)?;
+        let (Some(challenge), Some(again)) = (Challenge::of(response.status(), response.headers()), again) else {
+            return Ok(response);
+        };
+        let token = tokens.answer_challenge(token, challenge).await.map_err(no_token)?;
+        let response = with_token(again, Some(token)).send().await.map_err(request_failed)?;
+        let challenge = Challenge::of(response.status(), response.headers());
+        match challenge.and_then(|challenge| tokens.refused_again(&challenge)) {
+            Some(failure) => Err(no_token(failure)),
+            None => Ok(response),
+        }
+    }
+
+    /// Posts a message.
+    async fn post(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        mut headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let body = serde_json::to_vec(message)?;
+        let response = self.send(Method::POST, uri, session, headers, Some(body)).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = header(&response, SESSION_ID);
+        let content_type = header(&response, "content-type").unwrap_or_default();
+        if !status.is_success() {
+            return self.error_response(response, session).await;
+        }
+        if content_type.starts_with(EVENT_STREAM) {
+            let events = sse::events(response.bytes_stream(), self.requests.clone());
+            let deadline = tokio::time::sleep(self.wall_max);
+            return Ok(StreamableHttpPostResponse::Sse(
+                events.take_until(deadline).boxed(),
+                session,
+            ));
+        }
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        if !is_request {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !content_type.starts_with(JSON) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
+        }
+        let body = read(response, MCP_MESSAGE_BYTES_MAX)
+            .await?
+            .ok_or(Failure::Client(HttpFailure::TooLarge))?;
+        let message = message::parse(body).map_err(|error| Failure::Client(error.into()))?;
+        Ok(StreamableHttpPostResponse::Json(message, session))
+    }
+
+    /// Returns the JSON-RPC error that an error response contains. Without one, the status is the error.
+    async fn error_response(
+        &self,
+        response: Response,
+        session: Option<String>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        let body = read(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
+        if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
+            return Ok(StreamableHttpPostResponse::Json(message, session));
+        }
+        let text = String::from_utf8_lossy(&body);
+        let beginning = self.redaction.beginning(text.trim(), QUOTED_CHARS_MAX);
+        Err(Failure::Client(HttpFailure::Status { status, beginning }))
+    }
+
+    /// Returns a stream of events that sends a request when it is first read, and yields its response. So a late
+    /// response does not delay other requests, and dropping the stream cancels the request.
+    fn deferred_response(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        id: RequestId,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Events {
+        let sender = self.clone();
+        let response = async move {
+            let outcome = sender.post(&uri, &message, session.as_deref(), headers);
+            let outcome = tokio::time::timeout(sender.wall_max, outcome).await;
+            let outcome = outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
+            match outcome {
+                Ok(StreamableHttpPostResponse::Sse(events, _)) => events,
+                Ok(StreamableHttpPostResponse::Json(message, _)) => {
+                    let text = serde_json::to_string(&message).unwrap_or_default();
+                    stream::once(async { Ok(sse::message_event(text)) }).boxed()
+                }
+                Ok(_) => stream::empty().boxed(),
+                Err(failure) => {
+                    stream::once(async move { Ok(sse::message_event(error_message(&id, &failure))) }).boxed()
+                }
+            }
+        };
+        response.flatten_stream().boxed()
+    }
+}
+
+/// Reads a stream of events until its response, and returns the response as one message.
+///
+/// From a list of tools, the protocol library learns which of their arguments are sent as headers. It misses a list
+/// whose stream ends before the library has processed the last event.
+async fn read_to_response(mut events: Events) -> StreamableHttpPostResponse {
+    while let Some(Ok(event)) = events.next().await {
+        let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
+        if let Some(response @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) = message {
+            return StreamableHttpPostResponse::Json(response, None);
+        }
+    }
+    // The library reports an error for a stream without a response.
+    StreamableHttpPostResponse::Sse(stream::empty().boxed(), None)
+}
+
+impl StreamableHttpClient for HttpSender {
+    type Error = HttpFailure;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        if let ClientJsonRpcMessage::Request(request) = &message
+            && !matches!(
+                request.request,
+                ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+            )
+        {
+            let id = request.id.clone();
+            let is_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
+            let events = self.deferred_response(uri, message, id, session_id, custom_headers);
+            return Ok(if is_list {
+                read_to_response(events).await
+            } else {
+                StreamableHttpPostResponse::Sse(events, None)
+            });
+        }
+        let wall_max = match message {
+            ClientJsonRpcMessage::Request(_) => self.wall_max,
+            _ => NOTIFICATION_WALL_MAX,
+        };
+        let outcome = self.post(&uri, &message, session_id.as_deref(), custom_headers);
+        let outcome = tokio::time::timeout(wall_max, outcome).await;
+        outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        // Whatever the server responds, the session is not used again.
+        self.send(Method::DELETE, &uri, Some(&session_id), custom_headers, None)
+            .await
+            .map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        mut custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        custom_headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
+            custom_headers.insert(HeaderName::from_static(LAST_EVENT_ID), id);
+        }
+        let response = self.send(Method::GET, &uri, session_id.as_deref(), custom_headers, None);
+        let Ok(response) = tokio::time::timeout(self.wall_max, response).await else {
+            // The library opens a stream again after its end, but not after an error of this function.
+            return Ok(stream::empty().boxed());
+        };
+        let response = response?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failure::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            let beginning = String::new();
+            return Err(Failure::Client(HttpFailure::Status { status, beginning }));
+        }
+        let content_type = header(&response, "content-type").unwrap_or_default();
+        if !content_type.starts_with(EVENT_STREAM) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
+        }
+        Ok(sse::lasting_events(
+            response.bytes_stream(),
+            self.requests.clone(),
+            self.wall_max,
+        ))
+    }
+}
+
+/// Reads a body of limited size. `None` if it is larger.
+async fn read(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(request_failed)? {
+        if body.len() + piece.len() > bytes_max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBuilder {
+    match token {
+        Some(token) => request.header(AUTHORIZATION, token),
+        None => request,
+    }
+}
+
+/// Returns the JSON-RPC error that stands for a failed request.
+fn error_message(id: &RequestId, failure: &Failure) -> String {
+    let (code, message, data): (_, Cow<'_, str>, _) = match failure {
+        Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
+        Failure::AuthRequired(_) => (NOT_PROCESSED, "the server requires authorization".into(), Value::Null),
+        Failure::Client(HttpFailure::Token(TokenFailure {
+            why,
+            login: Some(scopes),
+        })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
+        other if may_be_processed(other) => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
+        other => (NOT_PROCESSED, other.to_string().into(), Value::Null),
+    };
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
+}
+
+#[cfg(test)]
+mod tests;
