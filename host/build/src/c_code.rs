@@ -17,8 +17,8 @@ use super::{
     language::{CTools, find_c_tools},
 };
 
-/// The variables by which a user chooses the compiler.
-const CHOICES: [&str; 6] = [
+/// The environment variables by which a user chooses the compiler.
+const COMPILER_VARIABLES: [&str; 6] = [
     "CC_wasm32-wasip2",
     "CC_wasm32_wasip2",
     "TARGET_CC",
@@ -30,7 +30,7 @@ const CHOICES: [&str; 6] = [
 /// The start of an error of the crate `cc` in the output of a build script.
 const ERROR_OF_CC: &str = "error occurred in cc-rs";
 
-/// The script that starts Zig as a C compiler.
+/// The script that starts Zig as a C compiler. In it and the next one, `ZIG` stands for the path of the program.
 const CC: &str = include_str!("c_code/cc.sh");
 /// The script that starts Zig as an archiver.
 const AR: &str = include_str!("c_code/ar.sh");
@@ -38,7 +38,7 @@ const AR: &str = include_str!("c_code/ar.sh");
 /// The compiler of C code in a Rust package.
 #[derive(Debug)]
 pub(super) enum CCompiler {
-    /// The user's environment names one.
+    /// The environment names the compiler or the WASI SDK.
     Chosen,
     /// A compiler and an archiver that were found.
     Found { compiler: PathBuf, archiver: PathBuf },
@@ -50,7 +50,7 @@ impl CCompiler {
     /// Finds the compiler for the package in `dir`. If it is Zig, the scripts that start it are written to `cache_dir`.
     pub(super) fn find(dir: &Path, cache_dir: &Path) -> Result<Self, BuildError> {
         #[expect(clippy::disallowed_methods, reason = "the variables are those of the crate `cc`")]
-        if CHOICES.iter().any(|name| env::var_os(name).is_some()) {
+        if COMPILER_VARIABLES.iter().any(|name| env::var_os(name).is_some()) {
             return Ok(Self::Chosen);
         }
         let zig = match find_c_tools(dir) {

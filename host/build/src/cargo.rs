@@ -1,7 +1,7 @@
 //! Builds a Rust package into a component with cargo.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -36,11 +36,11 @@ const PROFILE_SETTINGS: [&str; 7] = [
 /// A request to build a cargo package.
 #[derive(Debug)]
 pub(super) struct CargoBuild<'a> {
-    /// The directory of its manifest.
+    /// The directory of the package's manifest.
     pub(super) dir: &'a Path,
     /// The compiler of C code in the package and its dependencies.
     pub(super) c_compiler: &'a CCompiler,
-    /// The cargo profile; `None` for [`PROFILE`].
+    /// The cargo profile. `None` selects [`PROFILE`].
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
     pub(super) limit: Duration,
@@ -87,9 +87,9 @@ impl CargoPackage {
             .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
             .arg(&manifest);
         let output = run_to_success(cargo, Stdout::Collect, METADATA_LIMIT, &Silent).await?;
-        let metadata: Metadata = serde_json::from_str(&output.stdout).map_err(|error| BuildError::Configuration {
-            path: manifest.clone(),
-            message: format!("the output of `cargo metadata` has an unknown format: {error}"),
+        let metadata: Metadata = serde_json::from_str(&output.stdout).map_err(|error| BuildError::Output {
+            program: "cargo metadata".to_owned(),
+            source: io::Error::from(error),
         })?;
         let is_this = |package: &Package| package.manifest_path == manifest;
         let Some(package) = metadata.packages.into_iter().find(is_this) else {
@@ -158,13 +158,13 @@ impl CargoBuild<'_> {
             return Err(if has_compiled {
                 BuildError::Compile {
                     package: package.name.clone(),
-                    diagnostics: finished.output,
+                    diagnostics: finished.diagnostics,
                 }
             } else {
                 BuildError::Command {
                     command: command_line,
                     status: finished.status.to_string(),
-                    output: finished.output,
+                    output: finished.diagnostics,
                 }
             });
         }
@@ -216,8 +216,10 @@ impl Target {
 }
 
 impl Package {
-    /// Selects the `cdylib` if there is one, otherwise the program. Fails if there is no program, or if there are several
-    /// and no `default-run`.
+    /// Selects the `cdylib` if there is one, otherwise the program.
+    ///
+    /// # Errors
+    /// [`BuildError::NoTarget`] if there is no program, or if there are several and no `default-run`.
     fn artifact(&self) -> Result<ArtifactKind, BuildError> {
         if self.targets.iter().any(|target| target.is("cdylib")) {
             return Ok(ArtifactKind::Library);

@@ -1,9 +1,9 @@
 //! Keeps the runtime of Go from reading a clock where a component must not call its host.
 //!
-//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must
-//! not call an import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now
-//! and then, so that a plugin would fail after hundreds of calls. The module is changed: while the host allocates memory or
-//! frees results, a clock returns the time of its last reading.
+//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must not
+//! call an import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now and then,
+//! so that a plugin would fail after hundreds of calls. So the module is changed: while the host allocates memory or frees
+//! results, the clock returns the time of its last reading.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
@@ -15,23 +15,26 @@ use wasmparser::{
     TypeRef,
 };
 
-/// The section that the linker of Go adds.
+/// The custom section that Go's linker adds, by which a module of Go is recognized.
 const GO_SECTION: &str = "go:buildid";
 
-/// The import that reads a clock, and its module.
-const CLOCK: (&str, &str) = ("wasi_snapshot_preview1", "clock_time_get");
+/// The import that reads a clock: its module and its name.
+const CLOCK_IMPORT: (&str, &str) = ("wasi_snapshot_preview1", "clock_time_get");
 
-/// The access to a clock's time in linear memory.
+/// The access to a time in linear memory: an aligned integer of 64 bits.
 const TIME: MemArg = MemArg {
     offset: 0,
     align: 3,
     memory_index: 0,
 };
 
-/// The types of the added global variables: the flag, and the last times of the two clocks.
+/// The types of the added global variables, in the order of their indices: the flag, and the last times of the two clocks.
 const ADDED_GLOBALS: [ValType; 3] = [ValType::I32, ValType::I64, ValType::I64];
 
-/// Returns a core module of Go whose clock is guarded. Any other module is returned unchanged.
+/// Guards the clock of a core module of Go. Any other module is returned unchanged.
+///
+/// # Errors
+/// The reason why the module cannot be parsed or encoded.
 pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(mut guard) = ClockGuard::find(&module).map_err(|error| error.to_string())? else {
         return Ok(module);
@@ -45,8 +48,10 @@ pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
 /// The items of a module that are changed, by their indices. Functions and global variables keep their indices; the added ones
 /// follow them.
 struct ClockGuard {
-    /// The function that reads a clock, and its type.
-    clock: (u32, u32),
+    /// The index of the imported function that reads a clock.
+    clock: u32,
+    /// The index of the type of this function.
+    clock_type: u32,
     exports: Vec<GuardedExport>,
     /// The number of functions of the module, imported ones included.
     function_count: u32,
@@ -59,11 +64,11 @@ struct GuardedExport {
     name: String,
     function: u32,
     type_index: u32,
-    parameters: u32,
+    parameter_count: u32,
 }
 
 impl ClockGuard {
-    /// Finds the items. Returns `None` if the module is not one of Go that reads a clock.
+    /// Finds the items. Returns `None` if the module was not built by Go, or does not import a clock.
     fn find(module: &[u8]) -> Result<Option<Self>, wasmparser::BinaryReaderError> {
         let (mut types, mut functions): (Vec<FuncType>, Vec<u32>) = (Vec::new(), Vec::new());
         let (mut clock, mut globals, mut is_go, mut exports) = (None, 0, false, Vec::new());
@@ -78,7 +83,7 @@ impl ClockGuard {
                         let import = import?;
                         match import.ty {
                             TypeRef::Func(index) => {
-                                if (import.module, import.name) == CLOCK {
+                                if (import.module, import.name) == CLOCK_IMPORT {
                                     clock = Some((functions.len() as u32, index));
                                 }
                                 functions.push(index);
@@ -98,22 +103,23 @@ impl ClockGuard {
                 _ => {}
             }
         }
-        let Some(clock) = clock.filter(|_| is_go) else {
+        let Some((clock, clock_type)) = clock.filter(|_| is_go) else {
             return Ok(None);
         };
         let guarded = |export: &Export<'_>| {
             let is_guarded = export.name == "cabi_realloc" || export.name.starts_with("cabi_post_");
             let type_index = *functions.get(export.index as usize)?;
-            let parameters = types.get(type_index as usize)?.params().len() as u32;
+            let parameter_count = types.get(type_index as usize)?.params().len() as u32;
             (is_guarded && export.kind == ExternalKind::Func).then(|| GuardedExport {
                 name: export.name.to_owned(),
                 function: export.index,
                 type_index,
-                parameters,
+                parameter_count,
             })
         };
         Ok(Some(Self {
             clock,
+            clock_type,
             exports: exports.iter().filter_map(guarded).collect(),
             function_count: functions.len() as u32,
             global_count: globals,
@@ -135,19 +141,23 @@ impl ClockGuard {
         self.global_count + 2
     }
 
-    /// Generates the function that replaces the clock: `(clock, precision, time) -> errno`.
-    fn clock_function(&self) -> Function {
-        let (clock, time) = (0, 2);
+    /// Generates the function that replaces the clock: `(clock_id, precision, time) -> errno`. It stores the time at the
+    /// address `time`. The id 0 is the real-time clock; every other clock is treated as the monotonic one.
+    fn guarded_clock(&self) -> Function {
+        let (clock_id, precision, time) = (0, 1, 2);
         let mut function = Function::new([]);
         let mut code = function.instructions();
         code.global_get(self.flag_index()).if_(BlockType::Result(ValType::I32));
-        code.local_get(time).local_get(clock);
+        code.local_get(time).local_get(clock_id);
         code.if_(BlockType::Result(ValType::I64))
             .global_get(self.monotonic_time_index());
         code.else_().global_get(self.real_time_index()).end();
         code.i64_store(TIME).i32_const(0).else_();
-        code.local_get(clock).local_get(1).local_get(time).call(self.clock.0);
-        code.local_get(clock).if_(BlockType::Empty);
+        code.local_get(clock_id)
+            .local_get(precision)
+            .local_get(time)
+            .call(self.clock);
+        code.local_get(clock_id).if_(BlockType::Empty);
         code.local_get(time)
             .i64_load(TIME)
             .global_set(self.monotonic_time_index());
@@ -164,7 +174,7 @@ impl ClockGuard {
         let mut function = Function::new([]);
         let mut code = function.instructions();
         code.i32_const(1).global_set(self.flag_index());
-        for parameter in 0..export.parameters {
+        for parameter in 0..export.parameter_count {
             code.local_get(parameter);
         }
         code.call(export.function)
@@ -178,8 +188,9 @@ impl ClockGuard {
 impl Reencode for ClockGuard {
     type Error = std::convert::Infallible;
 
+    /// Replaces each reference to the clock by the function that guards it.
     fn function_index(&mut self, function: u32) -> Result<u32, Error<Self::Error>> {
-        Ok(if function == self.clock.0 {
+        Ok(if function == self.clock {
             self.function_count
         } else {
             function
@@ -192,7 +203,7 @@ impl Reencode for ClockGuard {
         section: FunctionSectionReader<'_>,
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_function_section(self, functions, section)?;
-        functions.function(self.clock.1);
+        functions.function(self.clock_type);
         for export in &self.exports {
             functions.function(export.type_index);
         }
@@ -236,7 +247,7 @@ impl Reencode for ClockGuard {
         section: CodeSectionReader<'_>,
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_code_section(self, code, section)?;
-        code.function(&self.clock_function());
+        code.function(&self.guarded_clock());
         for export in &self.exports {
             code.function(&self.export_function(export));
         }

@@ -27,8 +27,8 @@ const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
 /// The maximum length of a line. A longer one is forwarded in parts.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// The time after a program has exited in which the programs that it started can finish their output.
-const LEFT_BEHIND_WALL_MAX: Duration = Duration::from_secs(2);
+/// The maximum time for which the descendants of a program may keep its output open after it has exited.
+const DESCENDANT_OUTPUT_LIMIT: Duration = Duration::from_secs(2);
 
 /// The destination of a program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub(super) struct FinishedCommand {
     pub(super) status: ExitStatus,
     /// The standard output, if it was collected.
     pub(super) stdout: String,
-    /// The end of its diagnostics.
-    pub(super) output: String,
+    /// The end of the diagnostics: of standard error, and of standard output if it was streamed.
+    pub(super) diagnostics: String,
 }
 
 /// Runs `command` until it exits and streams its diagnostics.
@@ -55,6 +55,10 @@ pub(super) struct FinishedCommand {
 /// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so its output
 /// files may be incomplete: it must write to temporary files, which the caller moves into place. On Unix, the programs that
 /// it started are killed with it, unless they have left its process group.
+///
+/// # Errors
+/// [`BuildError::Start`] if the program cannot be started, [`BuildError::Output`] if its output cannot be read or is too
+/// large, and [`BuildError::TimedOut`]. An exit status other than success is not an error.
 pub(super) async fn run(
     mut command: Command,
     stdout: Stdout,
@@ -79,7 +83,11 @@ pub(super) async fn run(
     let group = ProcessGroup::of(&child);
     let output = read_output(child.stdout.take(), child.stderr.take(), stdout, progress);
     match tokio::time::timeout(limit, wait_for_end(&mut child, &group, output)).await {
-        Ok(Ok((status, (stdout, output)))) => Ok(FinishedCommand { status, stdout, output }),
+        Ok(Ok((status, (stdout, diagnostics)))) => Ok(FinishedCommand {
+            status,
+            stdout,
+            diagnostics,
+        }),
         Ok(Err(source)) => Err(BuildError::Output { program, source }),
         Err(_) => Err(BuildError::TimedOut {
             command: command_line,
@@ -107,7 +115,8 @@ async fn read_output(
     Ok((data, end_of(output.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned()))
 }
 
-/// Waits until the program has exited and its output has ended. Kills the programs that it left behind if they hold its output.
+/// Waits until the program has exited and its output has ended. Programs that it left behind are killed if they keep its
+/// output open for longer than [`DESCENDANT_OUTPUT_LIMIT`].
 async fn wait_for_end<T>(
     child: &mut Child,
     group: &ProcessGroup,
@@ -121,7 +130,7 @@ async fn wait_for_end<T>(
         }
         status = child.wait() => {
             let status = status?;
-            let output = if let Ok(output) = tokio::time::timeout(LEFT_BEHIND_WALL_MAX, &mut output).await {
+            let output = if let Ok(output) = tokio::time::timeout(DESCENDANT_OUTPUT_LIMIT, &mut output).await {
                 output?
             } else {
                 group.kill();
@@ -132,7 +141,7 @@ async fn wait_for_end<T>(
     }
 }
 
-/// Like [`run`], but returns an error if the exit status is not success.
+/// Runs a command like [`run`], and returns [`BuildError::Command`] if the exit status is not success.
 pub(super) async fn run_to_success(
     command: Command,
     stdout: Stdout,
@@ -147,7 +156,7 @@ pub(super) async fn run_to_success(
     Err(BuildError::Command {
         command: command_line,
         status: finished.status.to_string(),
-        output: finished.output,
+        output: finished.diagnostics,
     })
 }
 
@@ -158,7 +167,7 @@ fn command_line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a text of at most `bytes_max`. A longer one is an error.
+/// Reads a text of at most `bytes_max` bytes. A longer one is an error.
 async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(from) = from {
@@ -197,7 +206,7 @@ async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -
     Ok(output)
 }
 
-/// Returns the last lines of a text that fit into a number of bytes.
+/// Returns the last complete lines of a text that fit into a number of bytes.
 fn end_of(text: &str, bytes_max: usize) -> &str {
     let excess = text.len().saturating_sub(bytes_max);
     if excess == 0 {
@@ -238,7 +247,7 @@ mod tests {
         .await
         .unwrap();
         assert_eq!(finished.stdout, "data\n");
-        assert_eq!(finished.output, "diagnostics");
+        assert_eq!(finished.diagnostics, "diagnostics");
         assert_eq!(*lines.lock().unwrap(), ["diagnostics"]);
     }
 
@@ -283,7 +292,7 @@ mod tests {
             .unwrap();
         let (longest, total) = *longest.lock().unwrap();
         assert_eq!((longest as u64, total), (LINE_BYTES_MAX, 3_000_000));
-        let kept = finished.output.len();
+        let kept = finished.diagnostics.len();
         assert!((1..=DIAGNOSTICS_BYTES_MAX).contains(&kept), "{kept}");
     }
 
@@ -294,11 +303,11 @@ mod tests {
             .await
             .unwrap();
         assert!(
-            finished.output.len() <= DIAGNOSTICS_BYTES_MAX,
+            finished.diagnostics.len() <= DIAGNOSTICS_BYTES_MAX,
             "{}",
-            finished.output.len()
+            finished.diagnostics.len()
         );
-        assert!(finished.output.ends_with("\nlast"));
+        assert!(finished.diagnostics.ends_with("\nlast"));
     }
 
     #[tokio::test]

@@ -13,7 +13,8 @@ use wasi_preview1_component_adapter_provider::{
 
 use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
-/// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
+/// Converts a core module to a component that implements a world of the WIT. Strings are encoded as UTF-8. `path` is for
+/// messages.
 ///
 /// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, which `wit-bindgen`
 /// embeds, needs no WIT.

@@ -1,4 +1,4 @@
-//! The last step of a build.
+//! The last step of a build, and its report.
 
 use std::{
     fs, io,
@@ -39,6 +39,7 @@ pub(super) struct EmbedStep {
 }
 
 impl EmbedStep {
+    /// Runs the step. It blocks, since it reads, encodes and writes files.
     pub(super) fn run(self) -> Result<BuildReport, BuildError> {
         let path = &self.file;
         let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
@@ -46,7 +47,7 @@ impl EmbedStep {
             Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,
             _ => bytes,
         };
-        let plain_bytes = component.len();
+        let bytes_without_wit = component.len();
         let embed_error = |source| BuildError::Embed {
             path: path.clone(),
             source,
@@ -67,7 +68,7 @@ impl EmbedStep {
                 .to_string_lossy()
                 .into_owned(),
             size_bytes: component.len() as u64,
-            wit_bytes: component.len().saturating_sub(plain_bytes) as u64,
+            wit_bytes: component.len().saturating_sub(bytes_without_wit) as u64,
             warnings: self.warnings(packages.is_empty()),
             component: self.target,
         })

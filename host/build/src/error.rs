@@ -46,15 +46,15 @@ pub enum BuildError {
         /// The expected path.
         path: PathBuf,
     },
-    /// The bindings of a language cannot be generated from the WIT.
+    /// The WIT has something that the bindings of a language do not support.
     #[error("the WIT has no bindings for {language}: {message}")]
     Bindings {
         /// The language of the project.
         language: Language,
-        /// The generator's message.
+        /// What the bindings do not support.
         message: String,
     },
-    /// The installed version of Go has a runtime that cannot be changed for async functions.
+    /// The WIT has async functions, and the runtime of the installed Go is not one that can be changed for them.
     #[error("async functions need a change of the runtime of Go, and `{}` is not the known one", .path.display())]
     GoRuntime {
         /// The file of the runtime.
@@ -63,7 +63,7 @@ pub enum BuildError {
     /// A program of the language's toolchain is not installed.
     #[error("`{}`, which builds {}, is not installed", .0.program, .0.language)]
     MissingTool(MissingTool),
-    /// The project's `toolwit.toml` cannot be read.
+    /// The project's `toolwit.toml` is not valid.
     #[error("`{}` is not valid: {message}", .path.display())]
     Configuration {
         /// The file.
@@ -131,7 +131,7 @@ pub enum BuildError {
     Compile {
         /// The package that was built.
         package: String,
-        /// The compiler's diagnostics, as it rendered them.
+        /// The end of the compiler's diagnostics, as it rendered them.
         diagnostics: String,
     },
     /// The package has no cargo target that can become a component.
@@ -168,10 +168,10 @@ pub enum BuildError {
         /// The encoder's message.
         message: String,
     },
-    /// This machine has no compiler for WebAssembly, and none could be installed.
+    /// The Rust target is missing, and cannot be set up on this machine.
     #[error("the Rust target `wasm32-wasip2` is missing and cannot be set up: {}", .reasons.join("; "))]
     RustTarget {
-        /// The failed attempts with their reasons.
+        /// The reason why each attempt failed.
         reasons: Vec<String>,
     },
 }
@@ -195,7 +195,8 @@ impl BuildError {
                 "remove all but one, or name the output in the `[build]` table of a `toolwit.toml`"
             }
             Self::NoTarget { .. } => {
-                "add `[lib] crate-type = [\"cdylib\"]` to its Cargo.toml, or a `src/main.rs` for a command-line program"
+                "add `[lib] crate-type = [\"cdylib\"]` to its Cargo.toml; a command-line program needs a `src/main.rs`, or \
+                 `default-run` if the package has several programs"
             }
             Self::Workspace { .. } => "name the directory of one of its packages",
             Self::Wit(error) => return error.suggestion(),
@@ -216,7 +217,8 @@ impl BuildError {
         Some(text.to_owned())
     }
 
-    /// Returns the end of a failed program's diagnostics, for callers that did not stream them.
+    /// Returns the end of the diagnostics of a failed program, for callers that did not show them as progress. Returns `None`
+    /// for any other error.
     #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {

@@ -18,7 +18,8 @@ pub(super) struct Linkers {
 }
 
 impl Linkers {
-    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories.
+    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories. Returns `None` if one of the two
+    /// linkers is missing.
     pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "a tool is found where the shell would find it")]
         let path = env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The builder that runs all steps of a build.
+//! The settings of a build, and its steps.
 
 use std::{
     env, fs,
@@ -24,7 +24,7 @@ use super::{
 /// The default time limit of the compilation.
 const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// A builder for a plugin.
+/// A build of a plugin, with its settings.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit_build::BuildError> {
@@ -83,7 +83,8 @@ impl Build {
         self
     }
 
-    /// Sets the world that a core module implements. It is required if the WIT has several worlds.
+    /// Sets the world that the plugin implements. If the WIT has several worlds, it is required for a core module and for a
+    /// project in a language other than Rust.
     pub fn world(mut self, name: impl Into<String>) -> Self {
         self.world = Some(name.into());
         self
@@ -243,6 +244,7 @@ impl Build {
         Ok(BuiltFile::of_file(build.run(language, progress).await?, dir))
     }
 
+    /// Returns the path at which the WIT is expected: the one that the caller set, the `.wit` file of a file's name, or `wit`.
     fn wit_path(&self, dir: &Path) -> PathBuf {
         let sibling = || Some(self.dir.with_extension("wit")).filter(|path| self.dir.is_file() && path.is_file());
         self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
@@ -281,7 +283,7 @@ struct BuiltFile {
     file: PathBuf,
     name: String,
     target_dir: PathBuf,
-    /// Held until the file is read.
+    /// Prevents another build from replacing the file before it is read.
     _cargo_target: Option<TargetDirectory>,
 }
 

@@ -19,8 +19,8 @@ pub enum BuildEvent<'a> {
 pub enum Step {
     /// `rustup` downloads the WebAssembly target.
     AddTarget,
-    /// This build waits for another one that prepares the compiler.
-    WaitForCompiler,
+    /// This build waits for another one, which prepares the compiler or builds a package of the same name.
+    WaitForBuild,
     /// The system's package manager installs these packages.
     InstallPackages(Vec<String>),
     /// Rust's standard library is compiled for WebAssembly, once per compiler version.
@@ -41,7 +41,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AddTarget => f.write_str("adding the wasm32-wasip2 target with rustup"),
-            Self::WaitForCompiler => f.write_str("waiting for another build that prepares the WebAssembly compiler"),
+            Self::WaitForBuild => f.write_str("waiting for another build"),
             Self::InstallPackages(packages) => write!(f, "installing {}", packages.join(", ")),
             Self::BuildStd => {
                 f.write_str("compiling Rust's standard library for WebAssembly (once, about two minutes)")
@@ -55,7 +55,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Receives the progress events of a build. Every `Fn(BuildEvent)` implements it.
+/// A receiver of the progress events of a build. Every `Fn(BuildEvent)` that is `Send` and `Sync` implements it.
 ///
 /// It is called from the task that runs the build and must not block.
 pub trait Progress: Send + Sync {

@@ -35,7 +35,7 @@ pub struct NewProject {
     language: Language,
 }
 
-/// An error of creating a project.
+/// The reason why a project cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProjectError {
@@ -50,7 +50,7 @@ pub enum ProjectError {
     /// The directory exists and is not empty.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
-    /// A file could not be written.
+    /// The files could not be written, or the bindings could not be generated.
     #[error("could not write `{}`: {source}", .path.display())]
     Write {
         /// The file or directory.
@@ -101,7 +101,8 @@ const GO: &[TemplateFile] = &[
 const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
-    /// Describes a project in `dir`, whose last part is the name. `.` has the name of the current directory.
+    /// Creates the description of a project in `dir`, whose last part is the name of the project. For `.`, the name is that of
+    /// the current directory. Nothing is written.
     ///
     /// # Errors
     ///
@@ -135,7 +136,8 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if a file cannot be written.
+    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if the directory cannot be read, a
+    /// file cannot be written or the bindings cannot be generated.
     pub fn write(&self) -> Result<Vec<PathBuf>, ProjectError> {
         let write_error = |path: &Path| {
             let path = path.to_owned();
@@ -187,7 +189,7 @@ impl NewProject {
     }
 }
 
-/// Returns why a name cannot be that of a package in WIT and in each language.
+/// Returns the reason why a name cannot be that of a package in WIT and in each language, or `None` if it can.
 fn name_problem(name: &str) -> Option<&'static str> {
     let is_word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())

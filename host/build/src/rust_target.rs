@@ -1,8 +1,8 @@
 //! Finds a toolchain with the Rust target `wasm32-wasip2`, or installs the target.
 //!
-//! The sources are tried in this order: the toolchain that cargo would use anyway; a sysroot of an earlier build;
-//! `rustup target add`; and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an
-//! offline machine does not wait for the network at each build.
+//! These are tried in order: the toolchain that cargo would use anyway; a sysroot of an earlier build; `rustup target add`;
+//! and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an offline machine does not wait
+//! for the network at each build.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +20,7 @@ use super::{
     wasm_sysroot::WasmSysroot,
 };
 
-/// The time limit for querying a compiler's version and directories.
+/// The time limit for querying a compiler's host tuple and directories.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The time limit of `cargo --version`.
@@ -29,7 +29,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// The time limit of `rustup`, which downloads about 20 MB. Without a network it fails much earlier.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 
-/// A toolchain, cargo and rustc, that supports the target.
+/// A Rust toolchain (cargo and rustc) that supports the target.
 #[derive(Clone, Debug)]
 pub(super) enum RustToolchain {
     /// The toolchain on `PATH`.
@@ -72,7 +72,7 @@ impl RustToolchain {
         match self {
             Self::Installed => for_project(&mut command, dir),
             Self::Debian(sysroot) => {
-                for_system(&mut command, Some(&sysroot.linkers()));
+                for_system(&mut command, Some(&sysroot.linker_dir()));
                 command.current_dir(dir).env("RUSTC", sysroot.rustc());
             }
         }
@@ -85,7 +85,8 @@ impl RustToolchain {
 /// The current directory does not matter: a toolchain that a project selects is used by its build only.
 ///
 /// # Errors
-/// [`BuildError::Start`] if there is no cargo on `PATH`, [`BuildError::Command`] if it fails.
+/// [`BuildError::Start`] if there is no cargo on `PATH`, [`BuildError::Command`] if it fails, [`BuildError::TimedOut`] if it
+/// takes more than ten seconds.
 pub async fn cargo_version() -> Result<String, BuildError> {
     let mut cargo = program("cargo");
     for_user(&mut cargo);
@@ -148,17 +149,17 @@ async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), Stri
     match run(rustup, Stdout::Stream, RUSTUP_LIMIT, &Silent).await {
         Err(BuildError::Start { .. }) => Err("there is no `rustup`".to_owned()),
         Err(error) => Err(error.to_string()),
-        Ok(finished) if !finished.status.success() => Err(match first_error(&finished.output) {
+        Ok(finished) if !finished.status.success() => Err(match first_error(&finished.diagnostics) {
             Some(error) => format!("`rustup target add` failed: {error}"),
             None => format!("`rustup target add` failed ({})", finished.status),
         }),
         Ok(_) => match Rustc::on_path(dir).await {
             Ok(rustc) if rustc.has_target() => Ok(()),
-            _ => Err("`rustup` added the target to a toolchain other than the one on PATH".to_owned()),
+            _ => Err("`rustup` added the target, but the `rustc` on PATH does not have it".to_owned()),
         },
     }
 }
 
-fn first_error(output: &str) -> Option<&str> {
-    output.lines().find_map(|line| line.strip_prefix("error: "))
+fn first_error(diagnostics: &str) -> Option<&str> {
+    diagnostics.lines().find_map(|line| line.strip_prefix("error: "))
 }

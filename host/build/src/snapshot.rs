@@ -24,7 +24,7 @@ impl SourceSnapshot {
     ///
     /// # Errors
     ///
-    /// If `dir` cannot be read. A file that disappears meanwhile is left out.
+    /// The error of the operating system if `dir` cannot be read. A file that disappears meanwhile is left out.
     pub fn of(dir: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         let mut dirs = vec![dir.to_owned()];

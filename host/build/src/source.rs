@@ -25,7 +25,7 @@ pub enum Source {
     Command(BuildCommand),
     /// A project in a language other than Rust, which is recognized by its entry file.
     Language(Language),
-    /// A component that another tool has built. Only its WIT is embedded.
+    /// A component that another tool has built. Only the WIT next to it is embedded.
     Component(PathBuf),
     /// A core module next to the WIT that it implements. It is converted to a component.
     CoreModule(PathBuf),
@@ -54,8 +54,8 @@ impl Source {
     /// # Errors
     ///
     /// [`BuildError::NothingToBuild`] if there is no source, [`BuildError::SeveralLanguages`] or
-    /// [`BuildError::SeveralWasmFiles`] if it is ambiguous. Also if `dir` is not a directory, or a file in it cannot be
-    /// read or is not valid.
+    /// [`BuildError::SeveralWasmFiles`] if the source is ambiguous, [`BuildError::NotADirectory`] if `dir` is not a directory,
+    /// and the error of a file that cannot be read or is not valid.
     pub fn find(dir: &Path) -> Result<Self, BuildError> {
         if !dir.is_dir() {
             return Err(BuildError::NotADirectory { dir: dir.to_owned() });
@@ -91,7 +91,11 @@ impl Source {
         }
     }
 
-    /// Returns the source that a file is: a component or a core module, by its first bytes. Another file is an error.
+    /// Returns the source for a file: a component or a core module, recognized by its first bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NotWasm`] for any other file, [`BuildError::File`] if the file cannot be read.
     pub(super) fn of_file(file: PathBuf) -> Result<Self, BuildError> {
         let bytes = fs::read(&file).map_err(BuildError::file("read", &file))?;
         if wasmparser::Parser::is_component(&bytes) {

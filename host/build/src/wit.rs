@@ -1,4 +1,4 @@
-//! Reading a project's WIT, and embedding it in the component.
+//! Reads a project's WIT, and embeds it in the component.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use wit_parser::{PackageId, PackageName, Resolve, WorldId};
 
 use toolwit_sections::{SectionError, WIT_SECTION, replace_custom_sections};
 
-/// The namespace whose packages the host provides, so that they are not embedded.
+/// The namespace of WASI. Its packages are not embedded, because the host has them.
 const WASI_NAMESPACE: &str = "wasi";
 
 /// An error of reading or encoding WIT.
@@ -154,11 +154,11 @@ impl ResolvedWit {
         &self.resolve.packages[self.package].name
     }
 
-    /// Selects the world with this name, or the only world.
+    /// Selects the world with this name or, without a name, the only world.
     ///
     /// # Errors
     ///
-    /// [`WitError::World`] if no world has the name, or if there are several worlds and no name.
+    /// [`WitError::World`] if no world has the name, or if the name is `None` and there is not exactly one world.
     pub fn world(&self, name: Option<&str>) -> Result<WorldId, WitError> {
         let selected = self.resolve.select_world(&[self.package], name);
         selected.map_err(|error| WitError::World {
@@ -166,7 +166,7 @@ impl ResolvedWit {
         })
     }
 
-    /// Encodes each package separately: the dependencies first, the project's own package last.
+    /// Encodes each package separately: the dependencies other than WASI first, the project's own package last.
     ///
     /// # Errors
     ///

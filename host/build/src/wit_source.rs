@@ -1,7 +1,7 @@
 //! Reads the WIT that the macros of the Rust SDK generate.
 //!
-//! A project with these macros has no WIT files. The macros store the text with its doc comments in a custom section of the
-//! core module, where the linker joins the texts of several macros. Each ends with a zero byte.
+//! A project with these macros needs no WIT files. Each macro stores its WIT text, with doc comments and a zero byte at the
+//! end, in a custom section of the core module. The linker joins the texts.
 
 use std::path::Path;
 
@@ -10,7 +10,10 @@ use wasmparser::{Parser, Payload};
 
 use super::{ResolvedWit, WitError};
 
-/// Returns the WIT packages in the core modules of a component.
+/// Returns the WIT packages in the core modules of a component. Texts of one package are merged. `path` is for messages.
+///
+/// # Errors
+/// [`WitError`] if a text is not valid, or two texts of one package contradict each other.
 pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, WitError> {
     let mut packages: Vec<ResolvedWit> = Vec::new();
     for payload in Parser::new(0).parse_all(component) {

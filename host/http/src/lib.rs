@@ -22,7 +22,7 @@ pub enum Encryption {
 }
 
 impl Encryption {
-    /// Returns the encryption of requests to URLs of one scheme.
+    /// Returns the encryption for URLs of a scheme: none for `http`, required for every other scheme.
     #[must_use]
     pub fn of_scheme(scheme: &str) -> Self {
         match scheme {
@@ -38,7 +38,7 @@ impl Encryption {
 pub struct TlsError(#[from] rustls::Error);
 
 impl TlsError {
-    /// The advice for a user.
+    /// The suggestion for the user who sees the error.
     pub const SUGGESTION: &str = "install the system's root certificates (the package `ca-certificates`)";
 }
 

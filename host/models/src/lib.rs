@@ -1,14 +1,13 @@
 //! Clients of language-model providers for the Toolwit agent loop.
 //!
-//! Each client is a [`ModelClient`] for one API. Most providers and local servers have the API of chat completions, whose client is
-//! [`OpenAi`].
-//! A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
+//! Each client is a [`ModelClient`] for one API. Most providers and local servers have the API of chat completions, whose
+//! client is [`OpenAi`]. A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `http` | POST requests, limited in time and size; keys, failures and retries |
-//! | `decode` | the JSON of a response body: server-sent events or a document, in chunks of any size |
-//! | `assembly` | the assembly of a response from its chunks |
+//! | `decode` | the JSON of a response body: server-sent events or a document, in pieces of any size |
+//! | `assembly` | the assembly of a response from its pieces |
 //! | `schema` | conversion of tool schemas to the subsets that providers accept |
 //! | `client` | the client that all APIs share |
 //! | `chat`, `responses`, `anthropic`, `gemini` | the request and response formats, one API each |

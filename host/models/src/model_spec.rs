@@ -38,7 +38,8 @@ impl ModelSpec {
     /// Sets the format in which the model calls tools. The format is not part of the name.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario.
+    /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario, unless the format is
+    /// [`Native`](ToolCallFormat::Native).
     pub fn with_tool_calls(mut self, format: ToolCallFormat) -> Result<Self, ModelError> {
         if self.provider.api == ProviderApi::Scripted && format != ToolCallFormat::Native {
             return Err(ModelError::Configuration {
@@ -116,8 +117,8 @@ impl fmt::Display for ModelSpec {
 /// URL from the name or `OLLAMA_HOST`.
 ///
 /// # Errors
-/// [`ModelError::Configuration`] if the key or the base URL is missing, the base URL is invalid, or the scenario cannot be read
-/// or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
+/// [`ModelError::Configuration`] as for [`ClientBuilder::build`], and if the key or the base URL is missing, or the scenario
+/// cannot be read or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     if spec.provider.api == ProviderApi::Scripted {
         return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
@@ -137,6 +138,7 @@ fn http_model(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
         ProviderApi::Responses => Arc::new(client_builder::<Responses>(spec)?.build()?),
         ProviderApi::Anthropic => Arc::new(client_builder::<Messages>(spec)?.build()?),
         ProviderApi::Gemini => Arc::new(client_builder::<GenerateContent>(spec)?.build()?),
+        // `connect` does not call this function for a scripted model.
         ProviderApi::ChatCompletions | ProviderApi::Scripted => {
             Arc::new(client_builder::<ChatCompletions>(spec)?.build()?)
         }

@@ -6,7 +6,7 @@ pub(super) const HOST_VARIABLE: &str = "OLLAMA_HOST";
 /// Ollama's port, for an address that is not a URL and has no port.
 const PORT_DEFAULT: &str = "11434";
 
-/// Converts a value of `OLLAMA_HOST` to a base URL: a host, a host with a port, a URL, or an empty value.
+/// Returns the base URL for a value of `OLLAMA_HOST`, which can be a host, a host with a port, a URL or empty.
 pub(super) fn base_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, authority) = match host.split_once("://") {

@@ -1,4 +1,4 @@
-//! The providers that a model's name can have.
+//! The providers that the name of a model can contain.
 
 use std::fmt;
 
@@ -21,8 +21,8 @@ pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.
     pub(crate) name: &'static str,
     pub(crate) api: ProviderApi,
-    /// The base URL, unless a variable or the name of the model has another one. `None` if the provider has no usual base URL,
-    /// and for Ollama, whose own variable has another format.
+    /// The base URL, unless a variable or the name of the model has another one. `None` for Azure, which has one for each
+    /// customer, for Ollama, whose own variable has another format, and for the scripted model.
     pub(crate) base_url: Option<&'static str>,
     pub(crate) base_url_variables: &'static [&'static str],
     pub(crate) key_variables: &'static [&'static str],

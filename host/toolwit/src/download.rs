@@ -1,4 +1,4 @@
-//! Downloading packages over HTTPS.
+//! Downloads packages over HTTPS.
 //!
 //! ```no_run
 //! use std::ffi::OsStr;

@@ -1,7 +1,8 @@
 //! Toolwit runs tools for AI agents as sandboxed WebAssembly components.
 //!
-//! A [`Toolwit`] is a host: it loads the plugins of a directory and compiles each one when it is first called. A
-//! [`Conversation`] runs a language model over their tools. A plugin can do nothing but compute until the operator grants more.
+//! A [`Toolwit`] is a host: it loads the plugins of a directory and compiles each one before its first call. A
+//! [`Conversation`] runs a language model over their tools. A plugin can do nothing but compute until the operator grants
+//! more.
 //!
 //! ```no_run
 //! use toolwit::{OpenAi, Toolwit};

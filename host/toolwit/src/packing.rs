@@ -1,4 +1,4 @@
-//! Embedding the manifest and the docs of a package in its component.
+//! Embeds the manifest and the WIT of a package in its component.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
 use toolwit_sandbox::read_component;
 
-/// Embeds the manifest and the WIT that are next to a component file in the component, so that the package is one file.
+/// A packing of a component: embeds its manifest and its WIT in it, so that the package is one file. By default, these are the
+/// files next to the component.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
@@ -32,7 +33,7 @@ pub struct Packing {
 pub struct PackedComponent {
     /// The written file.
     pub component: PathBuf,
-    /// Its size in bytes.
+    /// The size of the file, in bytes.
     pub size_bytes: u64,
 }
 

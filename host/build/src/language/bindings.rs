@@ -17,20 +17,20 @@ use crate::{BuildError, ResolvedWit};
 /// The directory of the generated files.
 pub(super) const BINDINGS: &str = "bindings";
 
-/// The file in the directory with the digest.
+/// The file with the digest, in the same directory.
 const DIGEST: &str = "wit.digest";
 
 /// The generator that this crate contains, with its version. It is part of the digest, so that the bindings are generated again
 /// with another version.
 const GENERATOR: &str = "`wit-bindgen` 0.60.0";
 
-/// The extensions of generated files. Such files are removed before new ones are written, because those of an earlier world
-/// would be compiled too.
+/// The extensions of generated files. Files with them are removed before new ones are written, because the files of an earlier
+/// WIT would be compiled too.
 const EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
 
-/// Generates the bindings of a project, unless its directory has those of the WIT. Returns whether they were generated.
+/// Generates the bindings of a project, unless those of this WIT exist. Returns whether they were generated.
 ///
-/// For languages without generated bindings, nothing is done.
+/// Does nothing for a language without generated bindings.
 pub(crate) fn update(
     language: Language,
     dir: &Path,
@@ -56,7 +56,7 @@ pub(crate) fn update(
     Ok(true)
 }
 
-/// Returns the generator of a language.
+/// Returns the generator of a language, or `None` if its toolchain generates the bindings.
 fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> {
     match language {
         Language::C | Language::Zig => Some(wit_bindgen_c::Opts::default().build()),
@@ -91,7 +91,7 @@ fn generate(
     let failure = |message| BuildError::Bindings { language, message };
     match generated {
         Ok(files) => files.map_err(failure),
-        Err(_panic) => Err(failure("the generator does not support a type of it".to_owned())),
+        Err(_panic) => Err(failure("the generator does not support one of its types".to_owned())),
     }
 }
 

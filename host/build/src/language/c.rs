@@ -17,7 +17,7 @@ use crate::{BuildError, Progress};
 /// The directory in which the WASI SDK is unpacked by convention.
 const WASI_SDK: &str = "/opt/wasi-sdk/bin";
 
-/// How a language of the C family is compiled.
+/// A language of the C family, with the programs and arguments that compile it.
 #[derive(Debug)]
 pub(super) struct CDialect {
     language: Language,
@@ -27,10 +27,11 @@ pub(super) struct CDialect {
     zig: &'static [&'static str],
     /// The extensions of the files that are compiled or linked.
     extensions: &'static [&'static str],
-    /// The arguments of the compiler that only this language has.
+    /// Further arguments of the compiler.
     arguments: &'static [&'static str],
 }
 
+/// The language C.
 pub(super) const C: CDialect = CDialect {
     language: Language::C,
     clang: "clang",
@@ -39,7 +40,7 @@ pub(super) const C: CDialect = CDialect {
     arguments: &[],
 };
 
-/// The bindings use `std::expected` of C++23. The C++ library for WebAssembly has no exceptions.
+/// The language C++. Its bindings use `std::expected` of C++23. The C++ library for WebAssembly has no exceptions.
 pub(super) const CPP: CDialect = CDialect {
     language: Language::Cpp,
     clang: "clang++",
@@ -63,7 +64,7 @@ impl CDialect {
     ) -> Result<PathBuf, BuildError> {
         let compiler = self.compiler(build.dir)?;
         bindings::update(self.language, build.dir, build.wit, build.world)?;
-        let output = build.output();
+        let output = build.output_path();
         let mut arguments: Vec<OsString> = [
             "--target=wasm32-wasi",
             "-Os",
@@ -97,7 +98,7 @@ pub(crate) enum CTools {
     Zig(PathBuf),
 }
 
-/// Finds the programs that compile C code of the project in `dir`.
+/// Finds the programs that compile the C code of the project in `dir`.
 pub(crate) fn find_c_tools(dir: &Path) -> Result<CTools, MissingTool> {
     let [compiler, archiver] = ["clang", "llvm-ar"].map(|name| Path::new(WASI_SDK).join(name));
     if compiler.is_file() && archiver.is_file() {

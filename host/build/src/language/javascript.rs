@@ -78,8 +78,10 @@ fn reject_consumed_resources(build: &LanguageBuild<'_>, language: Language) -> R
     }
 }
 
-/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs; with it, promises are
-/// never resolved.
+/// Converts a script to a component. `root` is the directory of its modules.
+///
+/// The argument `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. With this argument, promises
+/// are never resolved, so a world with async functions is built without it.
 ///
 /// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
 async fn componentize(
@@ -89,7 +91,7 @@ async fn componentize(
     root: &Path,
     progress: &dyn Progress,
 ) -> Result<PathBuf, BuildError> {
-    let output = build.output();
+    let output = build.output_path();
     let mut arguments = vec!["--wit".into(), build.wit_path.into()];
     arguments.extend(["--world".into(), build.world_name()?.into()]);
     arguments.extend(["--js".into(), script.into(), "--module-root".into(), root.into()]);

@@ -1,4 +1,4 @@
-//! The languages that a plugin can be written in, and how each of them except Rust becomes a component.
+//! The languages that a plugin can be written in, and the builds of all of them except Rust.
 //!
 //! Nothing is installed here. A missing program is an error that names the command which installs it.
 
@@ -111,7 +111,7 @@ impl Language {
         tool.err()
     }
 
-    /// Returns the languages whose entry file `dir` has, except Rust.
+    /// Returns the languages other than Rust whose entry file is in `dir`.
     pub(super) fn find(dir: &Path) -> Vec<Self> {
         let has_entry_file = |language: &Self| *language != Self::Rust && dir.join(language.entry_file()).is_file();
         Self::ALL.into_iter().filter(has_entry_file).collect()
@@ -164,7 +164,7 @@ pub struct MissingTool {
     pub language: Language,
     /// The program.
     pub program: &'static str,
-    /// The command that installs it, to be run in the directory of the project.
+    /// The command that installs the program, to be run in the directory of the project.
     pub install: String,
 }
 
@@ -173,11 +173,11 @@ pub struct MissingTool {
 pub(super) struct LanguageBuild<'a> {
     /// The directory of the project.
     pub(super) dir: &'a Path,
-    /// Path to its WIT.
+    /// The path of the project's WIT.
     pub(super) wit_path: &'a Path,
-    /// Its WIT.
+    /// The project's WIT.
     pub(super) wit: &'a ResolvedWit,
-    /// The name of the world, if the WIT has several.
+    /// The name of the world, which is required if the WIT has several.
     pub(super) world: Option<&'a str>,
     /// The directory for intermediate files and the output, which exists.
     pub(super) out_dir: &'a Path,
@@ -208,8 +208,8 @@ impl LanguageBuild<'_> {
         Ok(self.wit.resolve().worlds[world].name.clone())
     }
 
-    /// Returns the path of the output.
-    fn output(&self) -> PathBuf {
+    /// Returns the path of the component or core module to write.
+    fn output_path(&self) -> PathBuf {
         let name = self.dir.file_name().unwrap_or_default();
         self.out_dir.join(name).with_added_extension("wasm")
     }

@@ -21,7 +21,7 @@ pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
 
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
     let compiler = compiler(build.dir)?;
-    let output = build.output();
+    let output = build.output_path();
     let mut arguments = vec!["-d".into(), build.wit_path.into(), "-w".into()];
     arguments.extend([build.world_name()?.into(), "componentize".into(), "app".into()]);
     arguments.extend(["-p".into(), ".".into()]);

@@ -1,4 +1,4 @@
-//! Finds the programs of a language's toolchain.
+//! Finds and runs the programs of a language's toolchain.
 
 use std::{
     env,
@@ -17,7 +17,7 @@ use crate::{
     environment,
 };
 
-/// A program of a toolchain with its first arguments.
+/// A program of a toolchain, with the arguments and environment variables of every run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolProgram {
     path: PathBuf,
@@ -47,13 +47,13 @@ impl ToolProgram {
         self.path
     }
 
-    /// Returns the program with arguments that precede all others.
+    /// Sets the arguments that precede those of each run.
     pub(super) fn with_first_arguments(mut self, arguments: &'static [&'static str]) -> Self {
         self.first_arguments = arguments;
         self
     }
 
-    /// Returns the program with variables that are set in its environment.
+    /// Sets variables in the environment of each run.
     pub(super) fn with_environment(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
         self.environment = variables;
         self
@@ -73,7 +73,7 @@ impl ToolProgram {
         Ok(())
     }
 
-    /// Like [`run`](Self::run), and writes the standard output to a file.
+    /// Runs the program like [`run`](Self::run), and writes its standard output to a file.
     pub(super) async fn run_to_file(
         &self,
         dir: &Path,

@@ -13,13 +13,13 @@ use super::{
 };
 use crate::{BuildError, Progress};
 
-/// The version that the documentation and the tests use.
+/// The package of the compiler, in the version that the documentation and the tests use.
 const COMPILER: &str = "ziglang==0.17.1";
 
 /// Finds the program of Zig, which also compiles C and C++.
 pub(super) fn program(dir: &Path, language: Language) -> Result<ToolProgram, MissingTool> {
     let find = |name| ToolProgram::find(name, dir, ".venv/bin");
-    // The package of PyPI installs the program under the second name.
+    // The package `ziglang` of PyPI installs the program under the name `python-zig`.
     find("zig").or_else(|| find("python-zig")).ok_or_else(|| MissingTool {
         language,
         program: "zig",
@@ -41,7 +41,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
                 .await?;
         }
     }
-    let output = build.output();
+    let output = build.output_path();
     let mut emit = OsString::from("-femit-bin=");
     emit.push(&output);
     let mut arguments: Vec<OsString> = vec![Language::Zig.entry_file().into()];

@@ -1,4 +1,4 @@
-//! A lock that lets only one process at a time prepare the compiler.
+//! The lock of a directory, which one build at a time can hold.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,7 +12,7 @@ use crate::blocking::blocking;
 use crate::{BuildError, Progress, Step};
 
 /// The maximum time to wait for another build, which may install packages and compile the standard library.
-const LOCK_WALL_MAX: Duration = Duration::from_secs(60 * 60);
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The interval between attempts to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -25,6 +25,9 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Creates the directory, and waits until the lock is free. Dropping the future cancels the wait.
+    ///
+    /// # Errors
+    /// [`BuildError::TimedOut`] after an hour, and [`BuildError::File`] if the directory or the lock cannot be used.
     pub(crate) async fn acquire(directory: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let path = directory.join("lock");
         let file = {
@@ -36,7 +39,7 @@ impl Lock {
             let path = directory.to_owned();
             blocking(move || open().map_err(BuildError::file("write", path))).await?
         };
-        let deadline = Instant::now() + LOCK_WALL_MAX;
+        let deadline = Instant::now() + LOCK_WAIT_MAX;
         let mut is_waiting = false;
         loop {
             match file.try_lock() {
@@ -51,13 +54,13 @@ impl Lock {
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(BuildError::TimedOut {
                         command: format!("waiting for `{}`", path.display()),
-                        limit_s: LOCK_WALL_MAX.as_secs(),
+                        limit_s: LOCK_WAIT_MAX.as_secs(),
                     });
                 }
                 Err(TryLockError::WouldBlock) => {}
             }
             if !is_waiting {
-                progress.step(Step::WaitForCompiler);
+                progress.step(Step::WaitForBuild);
                 is_waiting = true;
             }
             sleep(POLL_INTERVAL).await;
@@ -78,7 +81,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let waits = AtomicU32::new(0);
         let count = |event: BuildEvent<'_>| {
-            assert_eq!(event, BuildEvent::Step(&Step::WaitForCompiler));
+            assert_eq!(event, BuildEvent::Step(&Step::WaitForBuild));
             waits.fetch_add(1, Ordering::Relaxed);
         };
         let first = Lock::acquire(dir.path(), &Silent).await.unwrap();

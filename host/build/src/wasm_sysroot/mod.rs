@@ -76,13 +76,13 @@ impl WasmSysroot {
     }
 
     /// Returns the directory of the linkers, which must be on `PATH`.
-    pub(super) fn linkers(&self) -> PathBuf {
+    pub(super) fn linker_dir(&self) -> PathBuf {
         self.path.join("lib/rustlib").join(&self.host).join("bin")
     }
 
-    /// Finds a complete sysroot of the installed compiler.
+    /// Finds the complete sysroot of the installed compiler. Returns `None` if there is none, or if its linkers are missing.
     ///
-    /// Repairs the sysroot's links to the linkers if their targets no longer exist, for example after a toolchain was removed.
+    /// Links to linkers that no longer exist, for example after a toolchain was removed, are replaced by links to `linkers`.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
@@ -94,7 +94,7 @@ impl WasmSysroot {
             let is_linked = || {
                 ["wasm-component-ld", "wasm-ld"]
                     .iter()
-                    .all(|name| candidate.linkers().join(name).exists())
+                    .all(|name| candidate.linker_dir().join(name).exists())
             };
             let repair = |linkers| candidate.link_linkers(linkers).is_ok();
             Ok(candidate.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(repair)))
@@ -102,7 +102,7 @@ impl WasmSysroot {
         blocking(check).await.unwrap_or(false).then_some(sysroot)
     }
 
-    /// Builds the sysroot, unless the previous holder of the lock has built it.
+    /// Builds the sysroot, unless a previous holder of the lock has built it.
     pub(super) async fn build(
         cache_dir: &Path,
         linkers: &Linkers,
@@ -143,7 +143,7 @@ impl WasmSysroot {
     /// Creates the sysroot without the WebAssembly libraries: links to the host library and the linkers, and a `rustc`.
     fn lay_out(&self, linkers: &Linkers) -> io::Result<()> {
         let host_library = Path::new("/usr/lib/rustlib").join(&self.host).join("lib");
-        fs::create_dir_all(self.linkers())?;
+        fs::create_dir_all(self.linker_dir())?;
         fs::create_dir_all(self.target_library().join("self-contained"))?;
         fs::create_dir_all(self.path.join("bin"))?;
         symlink(host_library, self.path.join("lib/rustlib").join(&self.host).join("lib"))?;
@@ -161,11 +161,11 @@ impl WasmSysroot {
             ("wasm-ld", &linkers.lld),
         ];
         for (name, target) in links {
-            let link = self.linkers().join(name);
+            let link = self.linker_dir().join(name);
             if link.exists() {
                 continue;
             }
-            let temporary = self.linkers().join(format!(".{name}.{}", std::process::id()));
+            let temporary = self.linker_dir().join(format!(".{name}.{}", std::process::id()));
             symlink(target, &temporary)?;
             fs::rename(&temporary, &link)?;
         }
@@ -191,7 +191,7 @@ impl WasmSysroot {
         .await?;
 
         let mut cargo = Command::new(CARGO);
-        for_system(&mut cargo, Some(&self.linkers()));
+        for_system(&mut cargo, Some(&self.linker_dir()));
         cargo
             .current_dir(seed)
             .env("RUSTC", RUSTC)
@@ -245,7 +245,7 @@ impl WasmSysroot {
 struct Compiler {
     /// The host tuple.
     host: String,
-    /// Its release and a fingerprint of its version output.
+    /// The release, and a fingerprint of the output that describes the version.
     id: String,
 }
 
@@ -286,7 +286,7 @@ fn fingerprint(parts: &[&str]) -> String {
     hash.finalize().to_hex()[..FINGERPRINT_CHARS].to_owned()
 }
 
-/// Removes the work directories of killed builds, and the sysroots of compilers that are no longer installed.
+/// Removes the work directories of finished and killed builds, and the sysroots of compilers that are no longer installed.
 ///
 /// Other directories stay: they belong to builds that use other locks, or to the user. The caller must hold the lock of the
 /// cache directory.

@@ -124,6 +124,6 @@ fn tool_declaration(tool: &DeclaredTool) -> Value {
     json!({
         "name": tool.name.as_str(),
         "description": tool.definition.description,
-        "input_schema": SchemaSubset::ObjectRoot.convert(&tool.definition.input_schema),
+        "input_schema": SchemaSubset::General.convert(&tool.definition.input_schema),
     })
 }

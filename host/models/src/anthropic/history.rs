@@ -63,19 +63,19 @@ fn append(wire_messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     }
 }
 
-/// Returns a text as a block. The API refuses blank texts.
+/// Returns a text as a block, or `None` for a blank text, which the API refuses.
 fn text_block(content: &str) -> Option<Value> {
     (!content.trim().is_empty()).then(|| json!({"type": "text", "text": content}))
 }
 
-/// Converts a part of an assistant message to a block. `None` for a blank text.
+/// Converts a part of an assistant message to a block. Returns `None` for a blank text.
 fn part_block(part: MessagePart<'_>) -> Option<Value> {
     match part {
         MessagePart::Text(content) => text_block(content),
         MessagePart::Block(data) => Some(data.clone()),
         MessagePart::Call(call) => Some(json!({
             "type": "tool_use",
-            "id": CallIdForm::Word.of(&call.id),
+            "id": CallIdForm::Word.apply_to(&call.id),
             "name": call.name,
             "input": serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({})),
         })),
@@ -84,7 +84,7 @@ fn part_block(part: MessagePart<'_>) -> Option<Value> {
 
 /// Returns the result of a call as a block.
 fn result_block(id: &str, content: &str, is_error: bool) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.of(id), "content": content});
+    let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.apply_to(id), "content": content});
     if is_error {
         block["is_error"] = json!(true);
     }

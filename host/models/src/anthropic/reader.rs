@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::assembly::{CallPiece, ResponseAssembly, json_bytes};
+use crate::assembly::{CallPiece, ResponseAssembly, counted_bytes};
 use crate::client::{ReaderState, ResponseReader};
 use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
@@ -125,7 +125,7 @@ impl MessageReader {
             }
             _ => {
                 response.push_reasoning(block.text("thinking"))?;
-                response.reserve(json_bytes(block))?;
+                response.reserve(counted_bytes(block))?;
                 OpenBlock::Opaque(OpaqueBlock {
                     data: block.clone(),
                     input: String::new(),
@@ -154,7 +154,7 @@ impl MessageReader {
                 })
             }
             (Some(OpenBlock::Opaque(block)), kind) => {
-                response.reserve(json_bytes(delta))?;
+                response.reserve(counted_bytes(delta))?;
                 if kind == "thinking_delta" {
                     response.push_reasoning(delta.text("thinking"))?;
                 }
@@ -169,7 +169,7 @@ impl MessageReader {
     /// Reads the end of a block.
     fn end_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         match self.open_blocks.remove(&index) {
-            // Empty input at the start of a block is no input: pieces follow it, or the call has no arguments.
+            // An empty input at the start of a block does not count: its pieces have followed, or the call has no arguments.
             Some(OpenBlock::Call(call)) if !call.has_pieces && !has_no_fields(&call.input) => {
                 response.push_call(CallPiece {
                     index: Some(call.number),
@@ -188,7 +188,7 @@ impl MessageReader {
         }
     }
 
-    /// Updates the token counts with those that a response or an event has.
+    /// Updates those token counts that a response or an event contains.
     fn update_usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
         let counts = &mut self.counts;
         let fields = [

@@ -6,7 +6,7 @@ use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
 
 /// Texts in the names of models that think within a budget of tokens. Later models choose the amount of thinking themselves,
 /// guided by an effort.
-const BUDGET_MODELS: [&str; 8] = [
+const BUDGET_MODELS: [&str; 9] = [
     "claude-3",
     "haiku-4-5",
     "opus-4-0",
@@ -15,11 +15,10 @@ const BUDGET_MODELS: [&str; 8] = [
     "opus-4-5",
     "sonnet-4-0",
     "sonnet-4-2",
+    "sonnet-4-5",
 ];
-/// The text in the names of the last such model.
-const LAST_BUDGET_MODEL: &str = "sonnet-4-5";
 
-/// Texts in the names of models that refuse a schema of the answer.
+/// Texts in the names of models that refuse a schema for the answer.
 const UNCONSTRAINED_MODELS: [&str; 6] = [
     "claude-3",
     "claude-2",
@@ -46,7 +45,7 @@ impl Reasoning {
         };
         // The API refuses thinking together with a required call.
         let is_thinking = effort != ReasoningEffort::None && options.tool_choice != ToolChoice::Required;
-        let has_budget = model.contains(LAST_BUDGET_MODEL) || BUDGET_MODELS.iter().any(|name| model.contains(name));
+        let has_budget = BUDGET_MODELS.iter().any(|name| model.contains(name));
         if has_budget {
             let thinking = thinking_budget(effort, max_tokens).filter(|_| is_thinking);
             let thinking = thinking.map(|tokens| json!({"type": "enabled", "budget_tokens": tokens}));
@@ -67,8 +66,8 @@ impl Reasoning {
     }
 }
 
-/// Returns the budget of thinking: at most half of the tokens of the response. `None` if these are too few for thinking, or if
-/// the effort is none.
+/// Returns the number of tokens for thinking: at most half of the tokens of the response. Returns `None` if this half is below
+/// the smallest budget, or for [`ReasoningEffort::None`].
 fn thinking_budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
     let budget = match effort {
         ReasoningEffort::None => return None,
@@ -81,7 +80,7 @@ fn thinking_budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
     (budget >= BUDGET_MIN).then_some(budget)
 }
 
-/// Returns whether the model accepts a schema of the answer.
+/// Returns whether the model accepts a schema for the answer.
 pub(super) fn constrains_answers(model: &str) -> bool {
     !UNCONSTRAINED_MODELS.iter().any(|name| model.contains(name))
 }

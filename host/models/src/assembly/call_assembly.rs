@@ -16,7 +16,7 @@ pub(crate) struct CallPiece<'p> {
     pub(crate) id: &'p str,
     /// The name of the tool, or an empty text.
     pub(crate) name: &'p str,
-    /// Text of the arguments, or the arguments themselves.
+    /// A text that is a piece of the arguments' JSON, or the complete arguments as a JSON value.
     pub(crate) arguments: Option<&'p Value>,
 }
 
@@ -43,6 +43,7 @@ struct PartialCall {
 
 /// The part of a call that the listener has not received yet.
 pub(super) struct UnemittedPart<'c> {
+    /// The position of the call in the response.
     pub(super) position: usize,
     pub(super) name: &'c str,
     pub(super) arguments: &'c str,
@@ -53,8 +54,8 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the listener has not received yet. Before the name of a call is
-    /// known, this is `None`.
+    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the name of
+    /// the call has not arrived, or if the listener has received everything.
     pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<UnemittedPart<'_>> {
         let text = match piece.arguments {
             None | Some(Value::Null) => String::new(),
@@ -76,6 +77,7 @@ impl CallAssembly {
         if call.id.is_empty() {
             piece.id.clone_into(&mut call.id);
         }
+        // Some servers repeat the name in each piece, others send it in pieces.
         if call.name != piece.name {
             call.name.push_str(piece.name);
         }
@@ -95,10 +97,11 @@ impl CallAssembly {
 
     /// Returns the call to which a piece belongs, or `None` if it starts a new call.
     ///
-    /// A piece with a number belongs to the last call with this number. A piece without a number belongs to the last call with
-    /// its id. If it has neither, it belongs to the last call. However, a piece with a name starts a new call if that call
-    /// already has a name, and either has another id, or has complete arguments while the piece has no id: servers that number
-    /// all calls 0 send them this way.
+    /// A piece with a number belongs to the last call with this number, and a piece with only an id to the last call with this
+    /// id. A piece with neither belongs to the last call. If there is no such call, the piece starts a new one.
+    ///
+    /// A piece with a name also starts a new call if the found call has a name and either another id, or complete arguments
+    /// while the piece has no id. Servers that number all calls 0 send such pieces.
     fn position(&self, piece: CallPiece<'_>) -> Option<usize> {
         let position = match piece.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,

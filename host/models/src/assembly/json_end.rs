@@ -1,6 +1,7 @@
-//! Detection of the end of a JSON object that arrives in pieces.
+//! Detects the end of a JSON object or array that arrives in pieces.
 
-/// Detects whether an object that arrives in pieces is complete, in constant time per byte. The object is not validated.
+/// Detects whether an object or array that arrives in pieces is complete, in constant time per byte. Its JSON is not
+/// validated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonEnd {
     depth: usize,

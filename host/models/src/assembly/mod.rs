@@ -8,4 +8,4 @@ mod json_end;
 mod response_assembly;
 
 pub(super) use call_assembly::CallPiece;
-pub(super) use response_assembly::{ResponseAssembly, json_bytes};
+pub(super) use response_assembly::{ResponseAssembly, counted_bytes};

@@ -11,14 +11,14 @@ use toolwit_core::ProviderBlock;
 /// ones is limited too.
 const ITEM_BYTES: usize = 128;
 
-/// A response that is assembled from its pieces, up to a maximum size.
+/// A response that is assembled from its pieces. Methods that add data fail if the response exceeds its maximum size.
 pub struct ResponseAssembly<'r> {
     request: ChatRequest<'r>,
     issuer: &'r str,
     response: ChatResponse,
     calls: CallAssembly,
-    /// The reason why the model stopped; `None` if the content decides.
-    finish: Option<FinishReason>,
+    /// The reason why the model stopped. `None` if it follows from the content: calls, a refusal, or an answer.
+    finish_reason: Option<FinishReason>,
     /// The size of the response so far.
     bytes: usize,
     bytes_max: usize,
@@ -32,7 +32,7 @@ impl<'r> ResponseAssembly<'r> {
             issuer,
             response: ChatResponse::default(),
             calls: CallAssembly::default(),
-            finish: None,
+            finish_reason: None,
             bytes: 0,
             bytes_max,
             has_emitted: false,
@@ -98,14 +98,14 @@ impl<'r> ResponseAssembly<'r> {
         self.reserve(added * ITEM_BYTES)
     }
 
-    /// Adds a provider block, which the provider requires back, at the current position.
+    /// Adds a provider block at the current position. The provider requires its data back in later requests.
     pub(crate) fn push_block(&mut self, data: Value) -> Result<(), AttemptFailure> {
         self.push_block_at(data, self.response.content.len(), self.calls.len())
     }
 
     /// Adds a provider block at an earlier position, which [`ResponseAssembly::position`] returned.
     pub(crate) fn push_block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
-        self.reserve(ITEM_BYTES + json_bytes(&data))?;
+        self.reserve(ITEM_BYTES + counted_bytes(&data))?;
         self.response.blocks.push(ProviderBlock {
             issuer: self.issuer.to_owned(),
             data,
@@ -120,19 +120,19 @@ impl<'r> ResponseAssembly<'r> {
         (self.response.content.len(), self.calls.len())
     }
 
-    /// Returns the token usage, to change it. A provider may send the counts one after the other.
+    /// Returns the token usage, for readers to set. A provider may send its counts in several events.
     pub(crate) fn usage_mut(&mut self) -> &mut TokenUsage {
         &mut self.response.usage
     }
 
-    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if the
-    /// content decides.
-    pub(crate) fn stop(&mut self, reason: &str, finish: Option<FinishReason>) {
+    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if it
+    /// follows from the content.
+    pub(crate) fn stop(&mut self, reason: &str, finish_reason: Option<FinishReason>) {
         self.response.stop_reason = Some(reason.to_owned());
-        self.finish = finish;
+        self.finish_reason = finish_reason;
     }
 
-    /// Returns whether the provider named a reason why the model stopped.
+    /// Returns whether the reader has set a reason why the model stopped.
     pub(crate) fn has_stopped(&self) -> bool {
         self.response.stop_reason.is_some()
     }
@@ -144,7 +144,7 @@ impl<'r> ResponseAssembly<'r> {
             (None, 0) => FinishReason::Stop,
             _ => FinishReason::ToolCalls,
         };
-        self.response.finish = self.finish.unwrap_or(from_content);
+        self.response.finish = self.finish_reason.unwrap_or(from_content);
         let is_complete = self.response.finish.is_complete();
         self.response.tool_calls = self.calls.finish(is_complete, self.request.messages);
         self.response
@@ -171,15 +171,15 @@ impl<'r> ResponseAssembly<'r> {
     }
 }
 
-/// Returns the approximate size of a value in memory.
-pub(crate) fn json_bytes(value: &Value) -> usize {
+/// Returns the bytes that are counted for a value: approximately its size in memory.
+pub(crate) fn counted_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(json_bytes).sum::<usize>() + ITEM_BYTES,
+        Value::Array(items) => items.iter().map(counted_bytes).sum::<usize>() + ITEM_BYTES,
         Value::Object(fields) => {
             fields
                 .iter()
-                .map(|(key, value)| key.len() + json_bytes(value))
+                .map(|(key, value)| key.len() + counted_bytes(value))
                 .sum::<usize>()
                 + ITEM_BYTES
         }

@@ -13,8 +13,8 @@ use crate::schema::without_added_nulls;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
 
-/// The maximum number of tokens of a response of a server on this machine. Such a server may refuse a maximum above its
-/// context.
+/// The default maximum number of tokens of a response from a server on this machine. Such a server may refuse a maximum above
+/// its context window.
 const MAX_TOKENS_LOCAL: u32 = 2_048;
 
 /// The chat-completions API.
@@ -25,7 +25,7 @@ pub struct ChatCompletions {
     provider: ChatProvider,
 }
 
-/// The differences between providers of the API, by their hosts.
+/// A provider of the API, recognized by its host. Providers differ in the fields and ids that they accept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChatProvider {
     /// OpenAI itself, and Azure.
@@ -34,7 +34,7 @@ pub(super) enum ChatProvider {
     Mistral,
     /// DeepSeek. It can constrain an answer to JSON, but not to a schema.
     DeepSeek,
-    /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context.
+    /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context window.
     Local,
     /// Another provider or server.
     #[default]
@@ -74,7 +74,8 @@ impl ChatProvider {
         self == Self::OpenAi
     }
 
-    pub(super) fn call_ids(self) -> CallIdForm {
+    /// Returns the form of the call ids that the provider accepts.
+    pub(super) fn call_id_form(self) -> CallIdForm {
         match self {
             Self::Mistral => CallIdForm::NineCharacters,
             _ => CallIdForm::Any,
@@ -126,7 +127,7 @@ impl Dialect for ChatCompletions {
 
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
         let field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
-        let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_ids());
+        let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_id_form());
         let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
         let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();

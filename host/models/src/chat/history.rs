@@ -11,9 +11,10 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
 /// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
-/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has
-/// no field for the time of a message or for whether a result is an error: after deserialization these are the current time
-/// and `false`. Images, audio and reasoning in a history of another client are dropped.
+/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has no
+/// field for the time of a message or for whether a result is an error: after deserialization these are the current time and
+/// `false`. The provider blocks of messages are not serialized. Images, audio and reasoning in a history of another client are
+/// dropped.
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -93,6 +94,7 @@ struct WireFunction {
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
+        // No provider block has an empty issuer.
         let messages = messages
             .iter()
             .map(|message| WireMessage::new(message, "", CallIdForm::Any));
@@ -102,15 +104,17 @@ impl From<&[Message]> for OpenAiHistory {
 
 impl OpenAiHistory {
     /// Converts messages for a provider, with the reasoning from those provider blocks that `issuer` issued.
-    pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
-        let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
+    pub(super) fn for_provider(messages: &[Message], issuer: &str, id_form: CallIdForm) -> Self {
+        let messages = messages
+            .iter()
+            .map(|message| WireMessage::new(message, issuer, id_form));
         Self(messages.collect())
     }
 
     /// Converts the history to messages.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a result without a tool name and without an earlier call.
+    /// [`ModelError::Configuration`] for a result that has no tool name and whose call is not in the history before it.
     pub fn into_messages(self) -> Result<Vec<Message>, ModelError> {
         let mut names: HashMap<String, String> = HashMap::new();
         let mut messages = Vec::with_capacity(self.0.len());
@@ -149,7 +153,7 @@ impl OpenAiHistory {
 }
 
 impl WireMessage {
-    fn new(message: &Message, issuer: &str, ids: CallIdForm) -> Self {
+    fn new(message: &Message, issuer: &str, id_form: CallIdForm) -> Self {
         match &message.role {
             Role::System { content } => Self::System {
                 content: content.clone(),
@@ -163,7 +167,7 @@ impl WireMessage {
                 blocks,
             } => Self::Assistant {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
-                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, ids)).collect(),
+                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, id_form)).collect(),
                 // Some models refuse the reasoning of a message without calls.
                 reasoning_content: issued_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
                 reasoning_details: issued_field(blocks, issuer, "reasoning_details"),
@@ -171,7 +175,7 @@ impl WireMessage {
             Role::Tool {
                 tool_call_id, content, ..
             } => Self::Tool {
-                tool_call_id: ids.of(tool_call_id).into_owned(),
+                tool_call_id: id_form.apply_to(tool_call_id).into_owned(),
                 name: None,
                 content: content.clone(),
             },
@@ -186,9 +190,9 @@ fn issued_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<V
 }
 
 impl WireCall {
-    fn new(call: &ToolCall, ids: CallIdForm) -> Self {
+    fn new(call: &ToolCall, id_form: CallIdForm) -> Self {
         Self {
-            id: ids.of(&call.id).into_owned(),
+            id: id_form.apply_to(&call.id).into_owned(),
             kind: CallKind::Function,
             function: WireFunction {
                 name: call.name.clone(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::assembly::{CallPiece, ResponseAssembly, json_bytes};
+use crate::assembly::{CallPiece, ResponseAssembly, counted_bytes};
 use crate::client::{ReaderState, ResponseReader};
 use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
@@ -148,7 +148,7 @@ impl ChunkReader {
         response.reserve(content.len())?;
         self.reasoning_content.push_str(content);
         for detail in message.items("reasoning_details") {
-            response.reserve(json_bytes(detail))?;
+            response.reserve(counted_bytes(detail))?;
             self.add_detail(detail);
         }
         Ok(())
@@ -177,8 +177,8 @@ impl ChunkReader {
     }
 }
 
-/// Converts the finish reason. `None` if the content decides, because servers also send "stop" with calls, and "tool_calls"
-/// without calls.
+/// Converts the finish reason. Returns `None` if it follows from the content: servers also send "stop" with calls, and
+/// "tool_calls" without calls.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,

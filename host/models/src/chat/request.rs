@@ -86,7 +86,7 @@ fn function_tool(tool: &DeclaredTool, provider: ChatProvider) -> Value {
         .then(|| strict_schema(&definition.input_schema))
         .flatten();
     let is_strict = strict.is_some();
-    let parameters = strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.convert(&definition.input_schema));
+    let parameters = strict.unwrap_or_else(|| SchemaSubset::General.convert(&definition.input_schema));
     let mut function = json!({
         "name": tool.name.as_str(),
         "description": definition.description,

@@ -1,4 +1,4 @@
-//! Builds clients of models.
+//! The builder of a model's client.
 
 use std::time::Duration;
 
@@ -123,7 +123,8 @@ impl<D: Dialect> ClientBuilder<D> {
         self.key_source(move || Some(key.clone()))
     }
 
-    /// Sets a function that returns the key. It is called before each request and must not block.
+    /// Sets a function that returns the key. It is called when the client is built and before each request, and must not
+    /// block. If it returns `None`, the request has no key.
     pub fn key_source(mut self, read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
         self.authentication.key = Some(KeySource::new(read));
         self
@@ -147,8 +148,8 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the timeout of a response in milliseconds. It applies to the time from the request to the last byte or, if the
-    /// response is streamed, to the time between two pieces.
+    /// Sets the timeout of a response, in milliseconds. It limits the time from the request to the last byte. For a streamed
+    /// response, it limits the time until the headers, and then the time between two pieces.
     pub fn request_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.request_timeout = Duration::from_millis(millis);
         self
@@ -160,7 +161,7 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the maximum size of a response, in bytes.
+    /// Sets the maximum size of a response, in bytes. The events of a streamed response may be larger in total.
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
         self.limits.response_bytes_max = bytes;
         self

@@ -1,4 +1,4 @@
-//! A model behind an API.
+//! The client of a model behind an API.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::assembly::ResponseAssembly;
 use crate::http::{AttemptFailure, Endpoint, HttpResponse, Secret};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// A model behind an API of a provider.
+/// A client of one model behind an API of its provider.
 ///
 /// Each inference is one request, limited in time and bytes. Its response is streamed unless the client is built with
-/// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried if the provider is overloaded or not
-/// reachable, but not after the listener of the request has received a part of the response. The key is sent only to the host
-/// of the base URL, and does not appear in logs or errors. Proxies from the environment are not used.
+/// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried after a failure that may be temporary, such
+/// as an overloaded or unreachable provider, unless the listener has received a part of the response. The key is sent only to
+/// the host of the base URL, and does not appear in logs or errors. Proxies from the environment are not used.
 #[derive(Clone, Debug)]
 pub struct ModelClient<D> {
     model: String,
@@ -109,8 +109,8 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    /// Changes the calls and the answer of a response from the schemas that were sent back to those of the tools and of the
-    /// request.
+    /// Changes the calls and the answer of a response to fit the schemas of the tools and of the request, which the dialect
+    /// may have converted for the provider.
     fn restore(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {

@@ -1,4 +1,4 @@
-//! The reading of a response from the bytes of its body.
+//! The reader of a response's body.
 
 use serde_json::Value;
 
@@ -7,10 +7,11 @@ use crate::assembly::ResponseAssembly;
 use crate::decode::{BodyDecoder, BodyPart, Fields};
 use crate::http::{AttemptFailure, ProviderError};
 
-/// Reads a body, which arrives in pieces of any size, into a response.
+/// Reads the body of a response, which arrives in pieces of any size, into its assembly.
 pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
+    /// Whether an event has been read: the body is a stream.
     has_events: bool,
 }
 
@@ -26,7 +27,7 @@ impl<R: ResponseReader> BodyReader<R> {
     /// Reads a piece of the body.
     ///
     /// # Errors
-    /// The piece is not a part of a response, or the provider reports a failure in it.
+    /// The piece is not a part of a response, exceeds a limit, or contains a failure that the provider reports.
     pub(super) fn push(
         &mut self,
         piece: &[u8],
@@ -39,7 +40,8 @@ impl<R: ResponseReader> BodyReader<R> {
     /// Reads the end of the body.
     ///
     /// # Errors
-    /// The body is not a response, ended before the response was complete, or contains a failure that the provider reports.
+    /// The body is not a response, exceeds a limit, ended before the response was complete, or contains a failure that the
+    /// provider reports.
     pub(super) fn finish(
         &mut self,
         content_type: &str,
@@ -60,7 +62,7 @@ impl<R: ResponseReader> BodyReader<R> {
         self.end(response)
     }
 
-    /// Ends a response that is complete, although its body has not ended.
+    /// Ends a response for which [`is_complete`](Self::is_complete) is true.
     pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.reader.finish(response)
     }
@@ -88,7 +90,7 @@ impl<R: ResponseReader> BodyReader<R> {
                     check_error(&event)?;
                     self.reader.read_event(&event, response)?
                 }
-                // An end mark before the first event is ignored: it is not the end of a response.
+                // An end mark before the first event is not the end of a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };

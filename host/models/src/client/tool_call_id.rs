@@ -6,19 +6,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The form of the call ids that a provider accepts. A history can have ids of another provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallIdForm {
-    /// Every id.
+    /// Any text.
     #[default]
     Any,
-    /// Up to 64 letters, digits, `_` and `-`.
+    /// From 1 to 64 ASCII letters, digits, `_` and `-`.
     Word,
-    /// Nine letters and digits.
+    /// Nine ASCII letters and digits.
     NineCharacters,
 }
 
 impl CallIdForm {
-    /// Returns the id itself if it has this form, or else an id that is derived from it. The same id always gives the same one,
-    /// so that a result still belongs to its call.
-    pub(crate) fn of(self, id: &str) -> Cow<'_, str> {
+    /// Returns the id itself if it has this form, or else an id of this form that is derived from it. Equal ids give equal
+    /// results, so that the result of a call still belongs to the call.
+    pub(crate) fn apply_to(self, id: &str) -> Cow<'_, str> {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let fits = match self {
             Self::Any => true,
@@ -45,18 +45,25 @@ mod tests {
     #[test]
     fn ids_of_other_providers_get_the_required_form() {
         for id in ["", "functions.add:0", "é", &"x".repeat(65)] {
-            let word = CallIdForm::Word.of(id);
-            assert!(word.starts_with("call_") && CallIdForm::Word.of(&word) == word, "{id}");
+            let word = CallIdForm::Word.apply_to(id);
+            assert!(
+                word.starts_with("call_") && CallIdForm::Word.apply_to(&word) == word,
+                "{id}"
+            );
         }
         for id in ["call_1", "toolu_01A", "abcdefgh-"] {
-            let nine = CallIdForm::NineCharacters.of(id).into_owned();
+            let nine = CallIdForm::NineCharacters.apply_to(id).into_owned();
             assert_eq!(
-                (nine.len(), CallIdForm::NineCharacters.of(&nine)),
+                (nine.len(), CallIdForm::NineCharacters.apply_to(&nine)),
                 (9, Cow::Borrowed(nine.as_str()))
             );
-            assert_eq!(CallIdForm::NineCharacters.of(id), nine, "the same id in every request");
+            assert_eq!(
+                CallIdForm::NineCharacters.apply_to(id),
+                nine,
+                "the same id in every request"
+            );
         }
-        assert_eq!(CallIdForm::Any.of("functions.add:0"), "functions.add:0");
-        assert_eq!(CallIdForm::Word.of("toolu_01-A"), "toolu_01-A");
+        assert_eq!(CallIdForm::Any.apply_to("functions.add:0"), "functions.add:0");
+        assert_eq!(CallIdForm::Word.apply_to("toolu_01-A"), "toolu_01-A");
     }
 }

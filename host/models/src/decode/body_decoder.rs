@@ -16,7 +16,7 @@ const VALUES_MAX: usize = 256 << 10;
 /// A part of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BodyPart {
-    /// A complete response.
+    /// The only JSON document of the body.
     Document(Value),
     /// One event of a stream.
     Event(Value),
@@ -24,15 +24,15 @@ pub(crate) enum BodyPart {
     End,
 }
 
-/// Decodes the body of a response, in pieces of any size.
+/// Decodes the body of a response, which arrives in pieces of any size.
 ///
-/// The first character decides whether it is JSON or a stream of events. The content type does not: servers send either
-/// with the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the
+/// The first character after white space decides whether it is JSON or a stream of events. The content type does not: servers
+/// send either with the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the
 /// elements of an array, count as the events of a stream.
 #[derive(Debug)]
 pub(crate) struct BodyDecoder {
     format: BodyFormat,
-    /// The size of the part of the body that has arrived.
+    /// The number of bytes of the body that have arrived.
     bytes_read: usize,
     bytes_max: usize,
 }
@@ -58,7 +58,8 @@ impl BodyDecoder {
     /// Decodes a piece and returns the parts that it completes. A body of JSON has no parts before its end.
     ///
     /// # Errors
-    /// The body or an event is too large, or an event is not JSON.
+    /// The body or an event exceeds its maximum size, or an event has too many values or begins like a JSON object and is
+    /// invalid.
     pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
         self.bytes_read += piece.len();
         if matches!(self.format, BodyFormat::Unknown) {
@@ -84,7 +85,7 @@ impl BodyDecoder {
     /// Decodes the end of the body and returns the parts that it completes.
     ///
     /// # Errors
-    /// The body is empty or is not JSON, or has too many values.
+    /// The body is empty or is invalid JSON, has too many values, or ends with an invalid event.
     pub(crate) fn finish(&mut self, content_type: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
         let mut events = Vec::new();
         match &mut self.format {

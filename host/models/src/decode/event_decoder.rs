@@ -3,7 +3,7 @@
 /// The byte order mark, which a stream may start with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Decodes a stream of server-sent events, in pieces of any size.
+/// Decodes a stream of server-sent events, which arrives in pieces of any size.
 ///
 /// It follows the HTML standard (line ends `\n`, `\r\n` and `\r`, comments, data of several lines, a byte order mark), and
 /// additionally accepts a last event without the blank line after it. Only the data of events is returned: the providers

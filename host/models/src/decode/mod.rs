@@ -1,6 +1,7 @@
 //! From bytes to JSON: the decoder of server-sent events and of complete bodies.
 //!
-//! The decoders accept pieces of any size and at any boundary. Each event and each complete body is limited in bytes.
+//! The decoders accept pieces of any size and at any boundary. Each event of a stream, and each body of JSON, is limited in
+//! bytes.
 
 mod body_decoder;
 mod event_decoder;

@@ -93,7 +93,7 @@ impl CandidateReader {
     }
 }
 
-/// Converts the finish reason. `None` if the content decides.
+/// Converts the finish reason. Returns `None` if it follows from the content.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "STOP" => None,

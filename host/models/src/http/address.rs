@@ -21,12 +21,12 @@ pub enum PlainHttp {
 pub(crate) struct EndpointAddress(Url);
 
 impl EndpointAddress {
-    /// Appends the path of an endpoint to a base URL, unless the URL already ends with it. A version at the beginning of the
-    /// path, such as `v1`, is left out if the URL ends with a version.
+    /// Creates the address of an endpoint: the base URL with the path of the endpoint appended, unless the URL already ends
+    /// with it. A version at the beginning of the path, such as `v1`, is left out if the URL ends with a version.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a base URL that is invalid, or has another scheme than HTTP, a user name or a
-    /// fragment.
+    /// [`ModelError::Configuration`] for a base URL that is invalid, has a scheme other than `http` and `https`, or has a user
+    /// name, a password or a fragment.
     pub(crate) fn below(base_url: &str, path: &str) -> Result<Self, ModelError> {
         let mut url = Url::parse(base_url.trim()).map_err(|error| invalid(&format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -72,7 +72,7 @@ impl EndpointAddress {
         self.0.scheme() == "https"
     }
 
-    /// Returns the host of the URL, or an empty text.
+    /// Returns the host of the URL, or an empty text if it has none.
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! One endpoint of a provider.
+//! The endpoint of a provider to which requests are sent.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,14 +7,14 @@ use reqwest::{Client, Response, Url};
 
 use super::address::{EndpointAddress, PlainHttp};
 use super::failure::{AttemptFailure, ProviderError};
-use super::http_reply::HttpResponse;
+use super::http_response::HttpResponse;
 use super::key::{KeyHeader, KeySource};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
 use toolwit_agent::model::ModelError;
 use toolwit_http::{Encryption, TlsError, client_builder};
 
-/// The maximum number of bytes read from the body of an error response. Explanations of errors are far shorter.
+/// The maximum number of bytes that are read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// The maximum duration of a streamed response, unless the request timeout is longer. A stream that makes progress can
@@ -24,7 +24,8 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLimits {
-    /// The maximum time for a complete response, and the maximum time between two pieces of a streamed one.
+    /// The maximum time for a complete response. For a streamed one, the maximum time until its headers, and then between two
+    /// pieces.
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) response_bytes_max: usize,
@@ -86,7 +87,7 @@ impl Endpoint {
         }
         if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
             address.check_key(authentication.plain_http)?;
-            authentication.header.with_key(&key)?;
+            authentication.header.name_and_value(&key)?;
         }
         let encryption = if address.is_encrypted() {
             Encryption::Required
@@ -130,14 +131,15 @@ impl Endpoint {
     /// Sends a request once, and returns the response as soon as its headers have arrived. Its body has not been read yet.
     ///
     /// # Errors
-    /// A failure of the transport, a response with another status than success, or a compressed body.
+    /// A key that is not valid or must not be sent to this address, a failure of the transport, headers that do not arrive in
+    /// time, a status other than success, or a compressed body.
     pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpResponse, AttemptFailure> {
         let mut request = self.client.post(self.address.url().clone()).body(body);
         if let Some(key) = key {
             let header = self.authentication.header;
             let key_check = self.address.check_key(self.authentication.plain_http);
             let (name, value) = key_check
-                .and_then(|()| header.with_key(key))
+                .and_then(|()| header.name_and_value(key))
                 .map_err(AttemptFailure::Permanent)?;
             request = request.header(name, value);
         }
@@ -182,6 +184,8 @@ pub(super) struct Deadline {
     mode: ResponseMode,
     /// The request timeout; see [`RequestLimits::request_timeout`].
     timeout: Duration,
+    /// The maximum time of the attempt.
+    total: Duration,
     /// The end of the attempt.
     end: tokio::time::Instant,
 }
@@ -195,6 +199,7 @@ impl Deadline {
         Self {
             mode,
             timeout,
+            total,
             end: tokio::time::Instant::now() + total,
         }
     }
@@ -204,19 +209,20 @@ impl Deadline {
         &mut self,
         next: impl Future<Output = Result<T, reqwest::Error>>,
     ) -> Result<T, AttemptFailure> {
-        let (expected, end) = match self.mode {
-            ResponseMode::Streaming => ("data", self.end.min(tokio::time::Instant::now() + self.timeout)),
-            ResponseMode::Complete => ("complete response", self.end),
+        let next_end = tokio::time::Instant::now() + self.timeout;
+        let (expected, limit, end) = match self.mode {
+            ResponseMode::Streaming if next_end <= self.end => ("data", self.timeout, next_end),
+            _ => ("complete response", self.total, self.end),
         };
         match tokio::time::timeout_at(end, next).await {
             Ok(next) => next.map_err(AttemptFailure::in_transport),
-            Err(_) => Err(AttemptFailure::timed_out(expected, self.timeout)),
+            Err(_) => Err(AttemptFailure::timed_out(expected, limit)),
         }
     }
 }
 
-/// Returns the failure of a redirect. Redirects are not followed, since the key and the conversation would be sent to another
-/// host.
+/// Returns the failure for a redirect. Redirects are not followed, since they could send the key and the conversation to
+/// another host.
 fn redirect_failure(response: &Response) -> AttemptFailure {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let target = location.and_then(|location| response.url().join(location).ok());

@@ -1,4 +1,4 @@
-//! Failures of an attempt, and whether a retry may help.
+//! The failure of one attempt to send a request, and whether a retry may help.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -29,16 +29,16 @@ const TRANSIENT_CODES: [&str; 12] = [
 /// Error codes of permanent failures, for providers that send them with status 429.
 const PERMANENT_CODES: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
 
-/// Error codes of requests that do not fit into the context of the model.
+/// Error codes for requests that do not fit into the context window of the model.
 const CONTEXT_CODES: [&str; 3] = [
     "context_length_exceeded",
     "exceed_context_size_error",
     "model_max_prompt_tokens_exceeded",
 ];
 
-/// Phrases in the messages of such errors, in lower case, for providers that send the same code for every invalid request. In
-/// this order, they are those of Anthropic; of vLLM, Mistral, DeepSeek and OpenRouter; of Anthropic with thinking; of Gemini;
-/// and of llama.cpp.
+/// Phrases, in lower case, in the messages of errors for such requests. They are needed for providers that send one code for
+/// all invalid requests: in this order, Anthropic; vLLM, Mistral, DeepSeek and OpenRouter; Anthropic with thinking; Gemini;
+/// and llama.cpp.
 const CONTEXT_PHRASES: [&str; 5] = [
     "prompt is too long",
     "maximum context length",
@@ -56,20 +56,21 @@ pub enum AttemptFailure {
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The request timed out. A retry would take as long, and the provider may bill both.
+    /// The response did not arrive in time. A retry would take as long, and the provider may bill both attempts.
     TimedOut { message: String },
     /// A retry would fail too.
     Permanent(ModelError),
 }
 
 impl AttemptFailure {
-    pub(super) fn timed_out(expected: &str, timeout: Duration) -> Self {
+    /// Returns the failure for data that did not arrive within a time limit.
+    pub(super) fn timed_out(expected: &str, limit: Duration) -> Self {
         Self::TimedOut {
-            message: format!("no {expected} within {} ms", timeout.as_millis()),
+            message: format!("no {expected} within {} ms", limit.as_millis()),
         }
     }
 
-    /// Returns the failure of a response that ended before it was complete.
+    /// Returns the failure for a response that ended before it was complete.
     pub(crate) fn interrupted() -> Self {
         Self::Transient {
             status: None,
@@ -78,6 +79,7 @@ impl AttemptFailure {
         }
     }
 
+    /// Returns the failure for a body that is not a valid response, or exceeds a limit.
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::Permanent(ModelError::Malformed {
             message: message.into(),
@@ -117,7 +119,7 @@ impl AttemptFailure {
         }
     }
 
-    /// Redacts the key in the message, replaces control characters and truncates the message.
+    /// Applies `redact` to a message that can contain text of the provider, replaces its control characters and truncates it.
     pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
@@ -143,12 +145,12 @@ pub(crate) struct ProviderError {
     message: String,
     /// The texts of the fields `code`, `type` and `status`.
     codes: Vec<String>,
-    /// The status in the body, which some providers send with HTTP status 200.
+    /// The HTTP status of an error in the field `code`. Some providers send it in a response with HTTP status 200.
     status: Option<u16>,
 }
 
 impl ProviderError {
-    /// Parses the body of an error response: an object with `error`, `message` or `detail`, or text.
+    /// Parses the body of an error response: an object with `error`, `message` or `detail`, or any other text.
     pub(super) fn from_error_body(body: &[u8]) -> Self {
         let json = serde_json::from_slice::<Value>(body).ok();
         // Gemini sends the error of a stream as an array.
@@ -170,7 +172,7 @@ impl ProviderError {
         }
     }
 
-    /// Parses an error: an object with `message`, `type` and `code`, or a text.
+    /// Parses an error: an object with some of the fields `message`, `detail`, `code`, `type` and `status`, or a text.
     pub(crate) fn of(error: &Value) -> Self {
         if let Value::String(message) = error {
             return Self::from_text(message);
@@ -203,7 +205,8 @@ impl ProviderError {
         }
     }
 
-    /// Converts the error to the failure of an attempt. `status` is the HTTP status of the response.
+    /// Converts the error to the failure of an attempt. `status` is the HTTP status of the response, and `retry_after` the
+    /// wait that the provider requested.
     pub(crate) fn into_failure(self, status: u16, retry_after: Option<Duration>) -> AttemptFailure {
         let has_code = |list: &[&str]| self.codes.iter().any(|code| list.contains(&code.as_str()));
         let status = match status {
@@ -230,7 +233,7 @@ impl ProviderError {
         }
     }
 
-    /// Returns whether the request did not fit into the context of the model.
+    /// Returns whether the request did not fit into the context window of the model.
     fn exceeds_context(&self, status: u16) -> bool {
         if self.codes.iter().any(|code| CONTEXT_CODES.contains(&code.as_str())) {
             return true;
@@ -240,8 +243,8 @@ impl ProviderError {
     }
 }
 
-/// Returns whether an error with this status may be temporary: a timeout, a conflict, an early request, a rate limit,
-/// or a failure of the provider other than 501 and 505.
+/// Returns whether an error with this status may be temporary: a timeout (408), a conflict (409), an early request (425), a
+/// rate limit (429), or a server error other than 501 and 505.
 fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=504 | 506..=599)
 }

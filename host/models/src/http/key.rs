@@ -14,12 +14,12 @@ use toolwit_agent::model::ModelError;
 pub enum KeyHeader {
     /// `authorization: Bearer KEY`.
     Bearer,
-    /// A header with this name and the key as its value, such as `api-key`. The name must be lowercase.
+    /// A header with this name, such as `api-key`, and the key as its value.
     Named(&'static str),
 }
 
-/// A function that returns the current key. It is called before each request, so that a key can be rotated while the client is
-/// in use.
+/// A function that returns the current key. It is called when a client is built, and before each request, so that a key can be
+/// rotated while the client is in use.
 #[derive(Clone)]
 pub(crate) struct KeySource(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
 
@@ -45,14 +45,14 @@ impl KeyHeader {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] if the name or the key is not valid in a header.
-    pub(super) fn with_key(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
+    pub(super) fn name_and_value(self, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
         let key = Some(key.expose()).filter(|key| !key.is_empty());
         let (name, text) = match self {
             Self::Bearer => (AUTHORIZATION, key.map(|key| format!("Bearer {key}"))),
             Self::Named(name) => {
                 let name = HeaderName::try_from(name).map_err(|_| ModelError::Configuration {
                     message: format!("`{name}` is not the name of a header"),
-                    suggestion: "use a lowercase name such as `api-key`".to_owned(),
+                    suggestion: "use a name such as `api-key`".to_owned(),
                 })?;
                 (name, key.map(str::to_owned))
             }

@@ -5,7 +5,7 @@
 mod address;
 mod endpoint;
 mod failure;
-mod http_reply;
+mod http_response;
 mod key;
 mod retry;
 mod secret;
@@ -15,7 +15,7 @@ pub use address::PlainHttp;
 pub use endpoint::ResponseMode;
 pub(super) use endpoint::{Authentication, Endpoint, RequestLimits};
 pub(super) use failure::{AttemptFailure, ProviderError};
-pub(super) use http_reply::HttpResponse;
+pub(super) use http_response::HttpResponse;
 pub use key::KeyHeader;
 pub(super) use key::KeySource;
 pub use retry::RetryPolicy;

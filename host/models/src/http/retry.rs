@@ -10,11 +10,11 @@ use super::failure::AttemptFailure;
 use toolwit_agent::model::ModelError;
 
 /// The policy for retries of requests that failed for a reason that may be temporary, such as an overloaded or unreachable
-/// provider. A request that timed out is not retried.
+/// provider. A request whose response did not arrive in time is not retried; one whose connection timed out is.
 ///
 /// Waits double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to its own length, so
-/// that many clients do not retry at the same time. A `retry-after` header of the provider replaces a wait. If a wait would
-/// exceed what is left of `wait_ms_total`, the request fails immediately.
+/// that many clients do not retry at the same time. A header `retry-after` or `retry-after-ms` of the provider replaces a
+/// wait. If a wait would exceed what is left of `wait_ms_total`, the request fails immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -49,7 +49,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Starts counting the attempts of a request.
+    /// Returns a counter of the attempts of one request, which begins with the first one.
     pub(crate) fn attempts(self) -> Attempts {
         Attempts {
             waits: self.waits(),
@@ -70,7 +70,7 @@ impl RetryPolicy {
     }
 }
 
-/// The attempts of one request.
+/// A counter of the attempts of one request, with the waits between them.
 pub(crate) struct Attempts {
     waits: Waits,
     /// The number of attempts, including the current one.
@@ -78,10 +78,10 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Waits before the next attempt, after a failure of the current one.
+    /// Waits before the next attempt, after the current one has failed.
     ///
     /// # Errors
-    /// The error of the request, if a retry cannot help or the policy allows no further one.
+    /// The error of the request, if a retry cannot help or the policy does not allow another one.
     pub(crate) async fn wait_after(&mut self, failure: AttemptFailure) -> Result<(), ModelError> {
         let wait = match &failure {
             AttemptFailure::Transient { retry_after, .. } => self.waits.next(*retry_after),
@@ -115,7 +115,7 @@ struct Waits {
 }
 
 impl Waits {
-    /// Returns the wait before the next retry, or `None` if there is no further retry.
+    /// Returns the wait before the next retry, or `None` if the policy does not allow another one.
     fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let backoff = self.backoff.next()?;
         let wait = retry_after.unwrap_or(backoff);
@@ -124,7 +124,8 @@ impl Waits {
     }
 }
 
-/// Parses the wait that the provider requests in a header: milliseconds, seconds, or a date. `None` without a valid header.
+/// Parses the wait that the provider requests in a header: milliseconds, seconds or a date. Returns `None` if there is no
+/// valid header.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok());

@@ -129,6 +129,6 @@ fn function_tool(tool: &DeclaredTool) -> Value {
         "name": tool.name.as_str(),
         "description": tool.definition.description,
         "strict": strict.is_some(),
-        "parameters": strict.unwrap_or_else(|| SchemaSubset::ObjectRoot.convert(schema)),
+        "parameters": strict.unwrap_or_else(|| SchemaSubset::General.convert(schema)),
     })
 }

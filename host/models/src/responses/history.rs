@@ -26,7 +26,7 @@ pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Names
                 tool_call_id, content, ..
             } => items.push(json!({
                 "type": "function_call_output",
-                "call_id": CallIdForm::Word.of(tool_call_id),
+                "call_id": CallIdForm::Word.apply_to(tool_call_id),
                 "output": content,
             })),
         }
@@ -42,11 +42,11 @@ fn part_item(part: MessagePart<'_>, namespaces: &Namespaces<'_>) -> Value {
         MessagePart::Call(call) => {
             let mut item = json!({
                 "type": "function_call",
-                "call_id": CallIdForm::Word.of(&call.id),
+                "call_id": CallIdForm::Word.apply_to(&call.id),
                 "name": call.name,
                 "arguments": call.arguments,
             });
-            if let Some(namespace) = namespaces.name(&call.name) {
+            if let Some(namespace) = namespaces.namespace_of(&call.name) {
                 item["namespace"] = json!(namespace);
             }
             item

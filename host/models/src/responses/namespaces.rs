@@ -8,13 +8,13 @@ use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery};
 use toolwit_core::ToolName;
 
 /// The maximum number of tools that the description of a namespace names. The model sees only this description before its
-/// search. Further tools, such as injected ones, do not change the description, so that the prompt stays cached.
+/// search. Tools after these, such as injected ones, do not change the description, so that the prompt stays cached.
 const NAMED_TOOLS_MAX: usize = 12;
 
 /// The namespaces of the tools of a request. There are none unless the provider defers the tools.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces<'r> {
-    /// The names of the namespaces by the names of their tools.
+    /// The name of each namespaced tool, with the name of its namespace.
     by_tool: HashMap<&'r str, ToolName>,
 }
 
@@ -24,14 +24,14 @@ impl<'r> Namespaces<'r> {
             return Self::default();
         }
         let tools = request.tools.iter();
-        let by_tool = tools.filter_map(|tool| Some((tool.name.as_str(), namespace(tool)?)));
+        let by_tool = tools.filter_map(|tool| Some((tool.name.as_str(), plugin_namespace(tool)?)));
         Self {
             by_tool: by_tool.collect(),
         }
     }
 
     /// Returns the namespace of a tool, if it has one.
-    pub(super) fn name(&self, tool: &str) -> Option<&str> {
+    pub(super) fn namespace_of(&self, tool: &str) -> Option<&str> {
         self.by_tool.get(tool).map(ToolName::as_str)
     }
 
@@ -41,7 +41,7 @@ impl<'r> Namespaces<'r> {
         let mut grouped: Vec<Value> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
         for tool in tools {
-            let Some(namespace) = self.name(tool.name.as_str()) else {
+            let Some(namespace) = self.namespace_of(tool.name.as_str()) else {
                 grouped.push(declare(tool));
                 continue;
             };
@@ -63,7 +63,7 @@ impl<'r> Namespaces<'r> {
 
     fn description(&self, namespace: &str, tools: &[DeclaredTool]) -> String {
         let names = tools.iter().map(|tool| tool.name.as_str());
-        let members = names.filter(|name| self.name(name) == Some(namespace));
+        let members = names.filter(|name| self.namespace_of(name) == Some(namespace));
         let first: Vec<_> = members.take(NAMED_TOOLS_MAX).collect();
         format!("Tools of `{namespace}`, such as {}.", first.join(", "))
     }
@@ -71,7 +71,7 @@ impl<'r> Namespaces<'r> {
 
 /// Returns the namespace of a tool: the name of its plugin, in a form that the API accepts. Native tools and tools of the host
 /// have none.
-fn namespace(tool: &DeclaredTool) -> Option<ToolName> {
+fn plugin_namespace(tool: &DeclaredTool) -> Option<ToolName> {
     let id = &tool.definition.id;
     if id.is_native() || id.is_host() {
         return None;

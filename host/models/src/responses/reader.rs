@@ -19,11 +19,11 @@ const PART_SEPARATOR: &str = "\n\n";
 /// as they arrive. From the complete items, it takes only what the pieces did not contain.
 #[derive(Debug, Default)]
 pub struct ItemReader {
-    /// The items by their numbers.
+    /// The items by their `output_index`.
     items: HashMap<u64, ItemProgress>,
-    /// The numbers of the items by their ids. A server can leave items out of the final response, so that the position of an
-    /// item there is not its number.
-    numbers: HashMap<String, u64>,
+    /// The `output_index` of the items, by their ids. A server can leave items out of the final response, so that the position
+    /// of an item there can differ from its index.
+    indexes: HashMap<String, u64>,
 }
 
 /// The progress of reading an output item: the number of bytes read of each of its texts, and whether it is complete.
@@ -55,7 +55,7 @@ impl ResponseReader for ItemReader {
             event["item"].text("id"),
             event["item"].text("call_id"),
         ] {
-            self.record_number(id, index, response)?;
+            self.record_index(id, index, response)?;
         }
         let progress = self.items.entry(index).or_default();
         let piece = event.text("delta");
@@ -116,8 +116,8 @@ impl ItemReader {
         }
         for (position, item) in (0..).zip(body.items("output")) {
             let ids = [item.text("id"), item.text("call_id")];
-            let number = ids.iter().find_map(|id| self.numbers.get(*id).copied());
-            self.read_item(number.unwrap_or(position), item, response)?;
+            let index = ids.iter().find_map(|id| self.indexes.get(*id).copied());
+            self.read_item(index.unwrap_or(position), item, response)?;
         }
         let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
         *response.usage_mut() = TokenUsage::new(
@@ -141,16 +141,16 @@ impl ItemReader {
         Ok(())
     }
 
-    /// Records the number of the item with an id.
-    fn record_number(
+    /// Records the index of the item with an id.
+    fn record_index(
         &mut self,
         id: &str,
         index: u64,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
-        if !id.is_empty() && !self.numbers.contains_key(id) {
+        if !id.is_empty() && !self.indexes.contains_key(id) {
             response.reserve(id.len() + size_of::<(String, u64)>())?;
-            self.numbers.insert(id.to_owned(), index);
+            self.indexes.insert(id.to_owned(), index);
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl ItemReader {
 }
 
 impl ItemProgress {
-    /// Adds the name and id of a call, once. The number of the item is the number of the call.
+    /// Adds the name and id of a call, once. The index of the item is the index of the call.
     fn add_call(
         &mut self,
         index: u64,

@@ -1,5 +1,5 @@
-//! Schemas without references, in which every object lists all its properties: for the grammars of local servers, and for
-//! Anthropic's answers.
+//! Closed schemas, which have no references and whose objects accept only the listed properties. They are for the grammars of
+//! local servers, and for Anthropic's answers.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,8 @@ const SCHEMAS_MAX: usize = 2_000;
 /// Keywords that are copied as they are.
 const KEPT_KEYWORDS: [&str; 4] = ["const", "description", "enum", "title"];
 
-/// Keywords that only restrict or describe a value. Without them the schema accepts more.
+/// Keywords that only restrict or describe a value, or that hold definitions. Without them, the schema accepts at least the
+/// same values.
 const DROPPED_KEYWORDS: [&str; 22] = [
     "$comment",
     "$defs",
@@ -38,10 +39,11 @@ const DROPPED_KEYWORDS: [&str; 22] = [
     "uniqueItems",
 ];
 
-/// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
+/// Converts a schema to a closed one: without references, without restrictions of numbers, texts and lengths, and with objects
+/// that accept only the listed properties.
 ///
-/// Returns `None` for a schema that cannot be expressed without excluding valid values, such as one with recursion or with an
-/// object that accepts properties of any name, and for a schema that is too deep or too large.
+/// Returns `None` for a schema that is recursive, too deep or too large, or that cannot be expressed, such as an object
+/// without a list of properties or with a schema for additional ones.
 pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
     let mut converter = Converter {
         root: schema,
@@ -57,7 +59,7 @@ struct Converter<'s> {
 }
 
 impl Converter<'_> {
-    /// Converts a schema at a nesting depth. `None` if it cannot be expressed.
+    /// Converts a schema at a nesting depth. Returns `None` if it cannot be expressed, is too deep, or exceeds `schemas_left`.
     fn convert(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         self.schemas_left = self.schemas_left.checked_sub(1)?;
         let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;

@@ -1,8 +1,8 @@
 //! The schemas of tools in the subsets of JSON Schema that providers accept.
 //!
-//! Every conversion depends on the definition only, so that the same tools give the same bytes in every request. A
-//! converted schema accepts at least the arguments that the tool accepts: the loop checks arguments against the tool's
-//! own schema.
+//! Every conversion depends on the definition only, so that the same tools give the same bytes in every request. A converted
+//! schema accepts at least the arguments that the tool accepts, except for properties that the tool's schema does not list.
+//! The loop checks arguments against the tool's own schema.
 
 mod closed;
 mod strict;

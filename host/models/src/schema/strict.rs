@@ -23,7 +23,8 @@ const KEPT_KEYWORDS: &[&str] = &[
     "type",
 ];
 
-/// Keywords that strict mode refuses and that only restrict or describe a value. Without them the schema accepts more.
+/// Keywords that strict mode refuses and that only restrict or describe a value. Without them, the schema accepts at least the
+/// same values. `format` stays if its value is one of [`ACCEPTED_FORMATS`].
 const DROPPED_KEYWORDS: &[&str] = &[
     "$comment",
     "$id",
@@ -59,8 +60,9 @@ const ACCEPTED_FORMATS: &[&str] = &[
 /// Converts the schema of a tool to strict mode, in which every object lists all its properties as required: optional
 /// properties become nullable.
 ///
-/// Returns `None` for a schema that strict mode cannot express without excluding valid arguments, such as an object with
-/// properties of any name.
+/// Returns `None` for a schema that is too deep, or that strict mode cannot express, such as an object without a list of
+/// properties or with a schema for additional ones. An object that does not mention additional properties accepts none after
+/// the conversion.
 pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
     let is_object = root.get("type").is_some_and(|kind| kind == "object");
@@ -70,7 +72,7 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     convert(schema, 0)
 }
 
-/// Converts a schema at a nesting depth. `None` if strict mode cannot express it.
+/// Converts a schema at a nesting depth. Returns `None` if it is too deep, or if strict mode cannot express it.
 fn convert(schema: &Value, depth: usize) -> Option<Value> {
     let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
     let mut converted = Map::new();
@@ -178,8 +180,8 @@ fn is_required(fields: &Map<String, Value>, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// Removes the `null`s that stand for omitted optional properties from the arguments of a strict call. `None` if there are no
-/// such `null`s, or if the arguments are not an object.
+/// Returns the arguments of a strict call without the `null`s that stand for omitted optional properties of `schema`, the
+/// schema before its conversion. Returns `None` if there are no such `null`s, or if the arguments are not a JSON object.
 pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<String> {
     if !arguments.contains("null") {
         return None;
@@ -191,7 +193,7 @@ pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<Str
 
 /// Removes the added `null`s from a value. Returns whether there were any.
 fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -> bool {
-    // References add to the depth, and can be recursive.
+    // References can be recursive. Each one adds to the depth.
     if depth > 4 * DEPTH_MAX {
         return false;
     }

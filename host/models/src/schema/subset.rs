@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 /// The nesting depth at which a schema is replaced by one that accepts everything.
 const DEPTH_MAX: usize = 32;
 
-/// Keywords with alternatives, which the root of a tool's schema must not have.
+/// Keywords that combine schemas. The root of a tool's schema must not have them.
 const COMBINATORS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// A subset of JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaSubset {
-    /// JSON Schema 2020-12 with an object as its root: OpenAI without strict mode, and Anthropic.
-    ObjectRoot,
+    /// The keywords that OpenAI without strict mode and Anthropic accept.
+    General,
     /// The keywords of Gemini's `parametersJsonSchema`.
     Gemini,
 }
@@ -22,11 +22,13 @@ pub(crate) enum SchemaSubset {
 enum ValueForm {
     Text,
     Number,
+    /// A non-negative integer.
     Count,
     Flag,
     Texts,
-    /// A name of a type, or several.
+    /// The name of a type, or a list of such names.
     Types,
+    /// A list that is not empty, of values of any type.
     Values,
     Anything,
     Schema,
@@ -75,16 +77,19 @@ const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
 ];
 
 impl SchemaSubset {
-    /// Converts a schema to one with the allowed keywords only, in their original order. The root becomes an object; the
-    /// properties of alternatives at the root become optional properties.
+    /// Converts the schema of a tool's arguments to one for an object that has the allowed keywords only, in their original
+    /// order.
+    ///
+    /// A root that is not an object, or that combines schemas, is replaced by an object. It has the properties of the root and
+    /// of the combined schemas, all of them optional.
     pub(crate) fn convert(self, schema: &Value) -> Value {
         let empty = Map::new();
         let fields = schema.as_object().unwrap_or(&empty);
         let mut root = Map::new();
         root.insert("type".to_owned(), json!("object"));
         let converted = self.convert_keywords(fields, 0);
-        let is_alternative = COMBINATORS.iter().any(|keyword| fields.contains_key(*keyword));
-        if !is_alternative && is_object_type(fields) {
+        let is_combined = COMBINATORS.iter().any(|keyword| fields.contains_key(*keyword));
+        if !is_combined && is_object_type(fields) {
             root.extend(converted);
             root.insert("type".to_owned(), json!("object"));
         } else {
@@ -101,12 +106,12 @@ impl SchemaSubset {
         Value::Object(root)
     }
 
-    /// Converts the schema of an answer, whose root can have any type.
+    /// Converts the schema of an answer, whose root can be of any type.
     pub(crate) fn convert_answer(self, schema: &Value) -> Value {
         self.convert_nested(schema, 0)
     }
 
-    /// Collects the properties of a schema and of its alternatives. The first definition of a property wins.
+    /// Collects the properties of a schema and of the schemas that it combines. The first definition of a property wins.
     fn collect_properties(self, fields: &Map<String, Value>, properties: &mut Map<String, Value>, depth: usize) {
         if depth > DEPTH_MAX {
             return;
@@ -117,15 +122,16 @@ impl SchemaSubset {
                 properties.entry(name.clone()).or_insert(schema);
             }
         }
-        let alternatives = COMBINATORS
+        let combined = COMBINATORS
             .iter()
             .filter_map(|keyword| fields.get(*keyword)?.as_array());
-        for alternative in alternatives.flatten().filter_map(Value::as_object) {
-            self.collect_properties(alternative, properties, depth + 1);
+        for schema in combined.flatten().filter_map(Value::as_object) {
+            self.collect_properties(schema, properties, depth + 1);
         }
     }
 
-    /// Converts a schema inside of another one.
+    /// Converts a schema inside of another one. A boolean schema, or one that is too deep, becomes one that accepts
+    /// everything.
     fn convert_nested(self, schema: &Value, depth: usize) -> Value {
         match schema {
             Value::Object(fields) if depth < DEPTH_MAX => Value::Object(self.convert_keywords(fields, depth + 1)),
@@ -156,14 +162,14 @@ impl SchemaSubset {
     /// Returns the form of a keyword's value, or `None` if the keyword is not allowed.
     fn value_form(self, keyword: &str) -> Option<ValueForm> {
         let beyond = match self {
-            Self::ObjectRoot => BEYOND_GEMINI,
+            Self::General => BEYOND_GEMINI,
             Self::Gemini => &[],
         };
         let mut allowed = COMMON.iter().chain(beyond);
         allowed.find(|(name, _)| *name == keyword).map(|(_, form)| *form)
     }
 
-    /// Converts the value of a keyword. `None` if it does not have the form that the keyword requires.
+    /// Converts the value of a keyword. Returns `None` if it does not have the form that the keyword requires.
     fn convert_value(self, form: ValueForm, value: Value, depth: usize) -> Option<Value> {
         let fits = match (form, &value) {
             (ValueForm::Schema, _) => return value.is_object().then(|| self.convert_nested(&value, depth)),
@@ -236,7 +242,7 @@ mod tests {
             "required": ["z"],
         });
         assert_eq!(
-            SchemaSubset::ObjectRoot.convert(&schema).to_string(),
+            SchemaSubset::General.convert(&schema).to_string(),
             anthropic.to_string()
         );
         let gemini = SchemaSubset::Gemini.convert(&schema);
@@ -256,7 +262,7 @@ mod tests {
             json!([1]),
         ] {
             let expected = json!({"type": "object", "properties": {}});
-            assert_eq!(SchemaSubset::ObjectRoot.convert(&odd), expected, "{odd}");
+            assert_eq!(SchemaSubset::General.convert(&odd), expected, "{odd}");
         }
         let alternatives = json!({"description": "d", "anyOf": [
             {"properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -314,7 +320,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_schema_becomes_an_object_and_a_second_conversion_changes_nothing(schema in any_json()) {
-            for subset in [SchemaSubset::ObjectRoot, SchemaSubset::Gemini] {
+            for subset in [SchemaSubset::General, SchemaSubset::Gemini] {
                 let once = subset.convert(&schema);
                 prop_assert_eq!(&once["type"], &json!("object"));
                 prop_assert!(once["properties"].is_object());

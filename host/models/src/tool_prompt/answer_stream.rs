@@ -1,8 +1,8 @@
-//! Streaming the text of an answer in JSON while the JSON arrives.
+//! Extracts the text of an answer from JSON while the JSON arrives.
 
 use super::json_reply::ANSWER;
 
-/// Decodes the text of a response that starts with `{"answer": "`. Other responses have no such text.
+/// Decodes the text of a response that starts with `{"answer": "`. It returns no text for any other response.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     state: AnswerState,
@@ -71,8 +71,8 @@ impl AnswerStream {
     }
 }
 
-/// Returns whether an escape sequence is incomplete: `\u` has four digits, and the first half of a surrogate pair is followed
-/// by the second half.
+/// Returns whether an escape sequence is incomplete. Four digits follow `\u`, and the second half of a surrogate pair follows
+/// the first half.
 fn is_incomplete(escape: &str) -> bool {
     let Some(digits) = escape.strip_prefix("\\u") else {
         return escape.len() < 2;

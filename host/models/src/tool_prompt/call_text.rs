@@ -58,7 +58,7 @@ pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, 
     })
 }
 
-/// Writes an earlier response in the form in which the instructions describe calls.
+/// Returns an earlier response, with its calls in the form that the instructions describe.
 pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let calls = calls
         .iter()
@@ -196,7 +196,7 @@ fn without_id(call: &Value) -> Value {
     call
 }
 
-/// Reads objects that are separated by `;`, to the end of the text.
+/// Reads calls to the end of the text: JSON objects that are separated by `;`.
 fn object_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
     let mut rest = text;
@@ -212,7 +212,7 @@ fn object_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     }
 }
 
-/// Reads calls without marks. They must be the complete response, and there must be arguments. Otherwise, returns `None`.
+/// Reads calls without marks. Returns `None` unless they are the complete response, and it has a key for arguments.
 fn unmarked_calls(text: &str) -> Option<Vec<ParsedCall>> {
     let text = text.trim();
     let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));

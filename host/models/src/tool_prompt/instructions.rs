@@ -1,4 +1,4 @@
-//! The part of the system's instructions that describes the tools and how to call them.
+//! The part of the system prompt that describes the tools and how to call them.
 
 use std::fmt::Write;
 

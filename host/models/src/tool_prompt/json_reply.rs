@@ -12,7 +12,8 @@ pub(super) const ANSWER: &str = "answer";
 /// The key of the list of calls.
 pub(super) const TOOL_CALLS: &str = "tool_calls";
 
-/// Reads a complete response. Text that is not JSON is an answer: a server that ignores the schema does not enforce JSON.
+/// Reads a complete response. A text that does not begin like a JSON object is an answer, since a server may ignore the
+/// schema.
 ///
 /// # Errors
 /// The response begins like a JSON object, but is not an answer or a list of calls.
@@ -41,7 +42,9 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     };
     let text = match fields.get(ANSWER) {
         None | Some(Value::Null) if calls.is_empty() => {
-            return Err(InvalidReply(format!("it has neither `{ANSWER}` nor `{TOOL_CALLS}`")));
+            return Err(InvalidReply(format!(
+                "it has no `{ANSWER}`, and no call in `{TOOL_CALLS}`"
+            )));
         }
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -50,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     Ok(Reply { text, calls })
 }
 
-/// Writes an earlier response in the format in which the model must respond.
+/// Returns an earlier response in the format in which the model must respond.
 pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let mut fields = Map::new();
     if !text.is_empty() || calls.is_empty() {

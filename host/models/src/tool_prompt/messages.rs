@@ -15,8 +15,10 @@ pub(super) enum PromptFormat {
     Text,
 }
 
-/// Returns the messages of a request, with its tools in the system message. Consecutive messages of one kind are joined,
-/// because the templates of many models require that the user and the model take turns.
+/// Returns the messages of a request, with a description of its tools in the system message.
+///
+/// The templates of many models accept a system message only at the start, and require that the user and the model take
+/// turns. So a later system message becomes a user message, and consecutive messages of one role are joined.
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {

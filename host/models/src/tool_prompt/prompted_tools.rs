@@ -53,7 +53,8 @@ impl<M: ChatModel> PromptedTools<M> {
         Self { model, format }
     }
 
-    /// Returns the options for the decorated model. In the JSON format, they constrain its response to an answer or calls.
+    /// Returns the options for the decorated model. If the request has tools, they constrain a response in the JSON format to
+    /// an answer or calls.
     fn constrained_options(&self, request: &ChatRequest<'_>) -> ChatOptions {
         let mut options = request.options.clone();
         if self.format == PromptFormat::Json && !request.tools.is_empty() {
@@ -66,7 +67,8 @@ impl<M: ChatModel> PromptedTools<M> {
         options
     }
 
-    /// Sends messages to the decorated model, and passes the text for the user to the listener of the request.
+    /// Sends messages to the decorated model, and passes the text for the user and the reasoning to the listener of the
+    /// request.
     async fn infer(
         &self,
         messages: &[Message],
@@ -163,6 +165,7 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
             let mut response = self.infer(&messages, &options, &request).await?;
             usage += response.usage;
             response.usage = usage;
+            // The decorated model can return calls of its own, although the request to it had no tools.
             if response.refusal.is_some() || !response.tool_calls.is_empty() {
                 return Ok(response);
             }

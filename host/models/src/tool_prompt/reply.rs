@@ -51,7 +51,7 @@ impl ParsedCall {
         Ok(Self { name, arguments })
     }
 
-    /// Reads a call from an object with `name` and at most one of `argument_keys`. Other keys are refused.
+    /// Reads a call from an object with `name` and at most one of `argument_keys`. Any other key is refused.
     pub(super) fn read(call: &Value, argument_keys: &[&str]) -> Result<Self, InvalidReply> {
         let Some(fields) = call.as_object() else {
             return Err(InvalidReply(format!("a call is {}, not an object", json_type(call))));
@@ -66,7 +66,7 @@ impl ParsedCall {
                 arguments = Some(value);
             } else if key != "name" {
                 return Err(InvalidReply(format!(
-                    "the call of `{name}` has the unknown key `{key}`"
+                    "the call of `{name}` has the unexpected key `{key}`"
                 )));
             }
         }

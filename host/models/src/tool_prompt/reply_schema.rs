@@ -9,7 +9,8 @@ use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
 /// The maximum number of calls in one response. Without this limit, a small model could repeat calls up to the limit of tokens.
 const CALLS_MAX: u32 = 8;
 
-/// Returns the schema of a response: an answer, calls of the tools of the request, or either, depending on the tool choice.
+/// Returns the schema of a response. Depending on the tool choice, it accepts an answer, calls of the request's tools, or
+/// both.
 pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
     let answer = match &request.options.answer_schema {
         Some(schema) => closed_schema(schema).unwrap_or_else(|| json!({})),

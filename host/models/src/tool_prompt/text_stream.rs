@@ -1,8 +1,9 @@
-//! Streaming the text before the calls while the response arrives.
+//! Extracts the text before the calls from a response while it arrives.
 
 use super::call_text::{LineStart, LineState};
 
-/// Separates the text of a response from its calls. A line that may still become a call is held back.
+/// Extracts the text before the calls from a response that arrives in pieces. A line that may still become a call is held
+/// back.
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
     line_state: LineState,

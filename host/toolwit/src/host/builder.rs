@@ -14,7 +14,7 @@ use toolwit_registry::store::Store;
 use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, RuntimeOptions, WasiVersions};
 
-/// Configures a host. Every default is safe: without further calls, plugins can only compute.
+/// The builder of a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
 pub struct ToolwitBuilder {
     paths: Vec<PathBuf>,
@@ -348,7 +348,7 @@ impl ToolwitBuilder {
 
     /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins,
     /// and its name is a provider of tool groups. The source is not contacted before the first turn of a conversation; see
-    /// [`ToolSources`](crate::strategy::ToolSources).
+    /// [`ToolSources`](crate::strategy::ToolSources). A later source replaces one with the same name.
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);

@@ -15,7 +15,8 @@ use toolwit_core::{
 };
 use toolwit_sandbox::Scope;
 
-/// Calls tools by name in one conversation, without a model. Methods of the entities in a result are tools of the next calls.
+/// A conversation without a model, in which tools are called by name. Methods of the entities in a result are tools of the
+/// next calls.
 ///
 /// ```no_run
 /// use toolwit::{Arguments, ToolContext, Toolwit};
@@ -111,7 +112,7 @@ impl CallSession {
     }
 
     /// Contacts the shared sources of the host that were not added yet, such as servers, and adds their tools. If `wanted` is
-    /// the id of a tool of one of them, only that source is contacted. Returns the sources that cannot be reached.
+    /// the id of a tool of one of them, only that source is contacted. Returns the sources that could not be reached.
     pub async fn add_sources(&mut self, wanted: &str) -> Vec<UnreachableSource> {
         let owner = ToolId::from_text(wanted).owner().to_owned();
         let is_added = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());

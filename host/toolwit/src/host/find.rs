@@ -1,4 +1,4 @@
-//! Finding a tool by a name that a person typed.
+//! Finds a tool by a name or an id that a person typed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const IDS_SHOWN_MAX: usize = 8;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// No tool has the name.
+    /// No tool has the name or id.
     #[error("there is no tool `{wanted}`")]
     Unknown {
         /// The name or id.
@@ -106,7 +106,7 @@ fn first_ids(ids: &[String]) -> String {
 }
 
 impl Toolwit {
-    /// Finds a tool by its id, or by its name if only one tool has this name.
+    /// Finds a tool by its id, or by its name if only one of the tools has this name.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`] with the nearest names, [`ErrorKind::AmbiguousTool`] with the ids to choose from.

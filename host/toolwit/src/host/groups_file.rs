@@ -1,4 +1,4 @@
-//! Reading a file with tool groups.
+//! Reads a file with tool groups.
 
 use std::path::Path;
 

@@ -39,6 +39,7 @@ impl Interceptors {
             }
             guards.extend(tools.into_iter().map(|tools| (tools, guard.clone())));
         }
+        // The list is in the opposite order: the innermost guard is first.
         Ok(Self(Guards::among(guards.iter().rev())))
     }
 
@@ -74,7 +75,7 @@ impl Interceptors {
     }
 }
 
-/// Adds the interceptors to the context of a call.
+/// A decorator that adds the interceptors to the context of a call.
 struct InterceptorCarrier(Interceptors);
 
 #[async_trait]
@@ -89,7 +90,8 @@ impl Decorator for InterceptorCarrier {
     }
 }
 
-/// Logs a warning for each tool in the settings that does not exist. A missing tool is not an error, since it can appear later.
+/// Logs a warning for each tool that the settings of an interceptor name and that does not exist. A missing tool is not an
+/// error, since it can appear later.
 pub(super) fn warn_about_missing_tools(
     settings: &[InterceptorSettings],
     registry: &Registry,

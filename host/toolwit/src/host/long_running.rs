@@ -1,4 +1,4 @@
-//! Checking the ids of tools that the operator declares as long-running.
+//! Checks the ids of tools that the operator declares as long-running.
 
 use super::find::{FindError, find};
 use toolwit_core::ToolId;

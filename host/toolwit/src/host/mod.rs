@@ -71,7 +71,8 @@ pub enum Exposure {
     Auto,
     /// All tools, from the start.
     Flat,
-    /// All tools from the start, but each interface with several functions is a facade that reveals them.
+    /// All tools from the start, but each interface with several functions, and each shared source, is a facade that reveals
+    /// its tools.
     Facade,
     /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
     Search,
@@ -108,8 +109,8 @@ impl Toolwit {
         &self.tools
     }
 
-    /// Returns the native tools of the host and all tools of all plugins, with the interceptors of the host. Resources that
-    /// they return live in `scope`.
+    /// Returns the native tools of the host and all tools of plugins, with the interceptors of the host. Resources that the
+    /// tools return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let native = self.tools.iter().cloned();
@@ -117,7 +118,8 @@ impl Toolwit {
         tools.map(|tool| self.interceptors.decorate_tool(tool)).collect()
     }
 
-    /// Starts to configure a conversation with all tools of all plugins, shown as [`Toolwit::exposure`] returns.
+    /// Starts to configure a conversation with the native tools, all tools of plugins and those of shared sources, shown as
+    /// [`Toolwit::exposure`] returns.
     ///
     /// Resources that tools return live as long as the conversation. When packages change, the conversation uses the new ones
     /// from the beginning of its next turn.
@@ -195,7 +197,7 @@ impl Toolwit {
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 
-    /// Returns a facade for each source, which is contacted when the facade is called.
+    /// Returns a facade for each shared source. The source is contacted when its facade is called.
     fn source_facades(&self, may_use: &MayUse) -> impl Iterator<Item = Arc<dyn Tool>> {
         self.shared_sources(may_use).filter_map(|source| {
             let name = source.name();
@@ -229,7 +231,8 @@ impl Toolwit {
         groups.with_source(PluginSource::new(self.registry.clone(), scope, may_use))
     }
 
-    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`].
+    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`]. If the host has shared sources
+    /// with many tools, [`Exposure::Flat`] can still become [`Exposure::Search`] in the first turn.
     #[must_use]
     pub fn exposure(&self) -> Exposure {
         match self.exposure {

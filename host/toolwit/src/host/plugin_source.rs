@@ -1,4 +1,4 @@
-//! The plugins of a host as a source of tools for tool groups.
+//! The plugins of a host, as a source of tools for tool groups.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A source whose tools are restricted for one conversation.
+//! A source of all conversations, restricted to the tools that one conversation may use.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ impl SharedSource {
         Self { source, may_use }
     }
 
+    /// Returns those of the tools that the conversation may use.
     fn usable(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         tools.retain(|tool| (self.may_use)(tool.definition().id.as_str()));
         tools
@@ -32,6 +33,8 @@ impl ToolSource for SharedSource {
     }
 
     fn listed_names(&self) -> Option<Vec<String>> {
+        // Not restricted, because `may_use` decides by id and the list also has names. They only select which sources are
+        // queried; the tools themselves are restricted.
         self.source.listed_names()
     }
 

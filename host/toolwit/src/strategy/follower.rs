@@ -48,7 +48,7 @@ impl Follower {
         (self.may_use)(id)
     }
 
-    /// Returns the tool of an id; `None` if it does not exist or the conversation may not use it.
+    /// Returns the tool with an id, or `None` if it does not exist or the conversation may not use it.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
         let registry = self.registry();
         registry.tool(id, &self.scope).filter(|_| self.may_use(id))
@@ -82,7 +82,7 @@ impl Follower {
         drop(join_all(reads).await);
     }
 
-    /// Moves to the current snapshot. Returns the previous one and the current one, if they differ.
+    /// Moves to the current snapshot. Returns the previous snapshot and the current one, or `None` if they are the same.
     pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.live.current();

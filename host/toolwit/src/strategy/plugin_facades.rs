@@ -1,4 +1,4 @@
-//! Grouping the tools of plugin interfaces into facades.
+//! Groups the tools of plugin interfaces into facades.
 
 use std::sync::Arc;
 

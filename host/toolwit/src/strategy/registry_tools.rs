@@ -25,13 +25,13 @@ pub struct RegistryTools {
 }
 
 impl RegistryTools {
-    /// Shows all tools of a registry. Resources that they return live in `scope`.
+    /// Creates a strategy for all tools of a registry. Resources that the tools return live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Shows the tools whose ids `may_use` accepts. The conversation never has the others.
+    /// Creates a strategy for the tools whose ids `may_use` accepts. It never adds any other tool.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -111,6 +111,7 @@ impl RegistryTools {
                 !plugin.inspection().tools.iter().any(is_in_interface)
             })
         };
+        // An id without `#` is that of an interface, which is shown as a facade.
         let ids = turn.tools().iter().map(|named| &named.definition.id);
         let plugin_ids = ids.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
         injection.remove.extend(

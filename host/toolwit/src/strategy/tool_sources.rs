@@ -23,7 +23,7 @@ pub struct ToolSources {
     state: Mutex<SourcesState>,
 }
 
-/// The search that shows the tools instead if there are too many.
+/// The search that is used if there are too many tools to show.
 struct FallbackSearch {
     tools_max: usize,
     strategy: ToolSearch,
@@ -38,7 +38,7 @@ struct SourcesState {
 }
 
 impl ToolSources {
-    /// Shows the tools of these sources.
+    /// Creates a strategy for the tools of these sources.
     #[must_use]
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl ToolSources {
         }
     }
 
-    /// Shows only the tools that a search finds, if the conversation would have more than `tools_max` tools at its
-    /// first turn. The search must cover the sources.
+    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. This is decided
+    /// once, in the first turn in which a source returns its tools. The search must cover the sources.
     #[must_use]
     pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
         self.search = Some(FallbackSearch {

@@ -35,7 +35,7 @@ pub struct OtlpOptions {
 }
 
 impl OtlpOptions {
-    /// Sets the base URL of the collector, without `/v1/traces`.
+    /// Creates options with the base URL of the collector, without `/v1/traces`.
     #[must_use]
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
@@ -131,8 +131,8 @@ pub struct OtlpExporter {
     span_receiver: mpsc::Receiver<Value>,
 }
 
-/// A running exporter. Dropping it ends the exporter; [`shutdown`](Self::shutdown) also waits until the collected spans
-/// are sent, for at most five seconds.
+/// A running exporter. If it is dropped, the exporter ends after it has sent the collected spans. [`shutdown`](Self::shutdown)
+/// waits for that, for at most five seconds.
 pub struct RunningExporter {
     stop: DropGuard,
     task: JoinHandle<()>,
@@ -182,7 +182,7 @@ impl OtlpExporter {
 }
 
 impl RunningExporter {
-    /// Sends the collected spans, for at most five seconds, and ends the exporter.
+    /// Ends the exporter, and waits until the collected spans are sent, for at most five seconds.
     pub async fn shutdown(self) {
         drop(self.stop);
         let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;

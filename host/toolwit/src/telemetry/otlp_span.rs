@@ -9,11 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 
-/// Maximum length of a text attribute, in characters.
+/// Maximum length of a text attribute, in characters. Longer texts are truncated.
 const TEXT_CHARS_MAX: usize = 32 << 10;
 
 /// The number of ids that were created.
-static IDS: AtomicU64 = AtomicU64::new(0);
+static ID_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A span that has not ended.
 pub(super) struct OpenSpan {
@@ -103,7 +103,7 @@ fn unix_nanos() -> u128 {
 /// Returns an id that is almost certainly unique. Ids are not secret.
 fn new_id() -> String {
     // The keys of a `RandomState` are random numbers from the operating system.
-    let id = RandomState::new().hash_one(IDS.fetch_add(1, Ordering::Relaxed));
+    let id = RandomState::new().hash_one(ID_COUNT.fetch_add(1, Ordering::Relaxed));
     format!("{:016x}", id.max(1))
 }
 

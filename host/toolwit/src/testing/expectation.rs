@@ -22,7 +22,8 @@ pub enum Expectation {
 }
 
 impl Expectation {
-    /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if it matches.
+    /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if the outcome
+    /// matches.
     pub(super) fn mismatch(&self, outcome: &Result<ToolResult, ToolError>) -> Option<String> {
         let (error, result) = match outcome {
             Ok(result) if result.is_error() => (Some(result.content()), None),

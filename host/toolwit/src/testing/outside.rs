@@ -10,8 +10,8 @@ impl TestSuite {
     /// Checks that no case has a grant that reaches outside of the directory of the file. The author of the cases may
     /// be untrusted, so such grants need the consent of the user.
     ///
-    /// Such grants are directories that are not inside it, variables and secrets of the host, and requests to the
-    /// network.
+    /// Such grants are directories of the host that are not inside that directory, variables and secrets of the host, and
+    /// requests to the network.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`]. The message lists all of these grants.
@@ -21,7 +21,7 @@ impl TestSuite {
 }
 
 impl TestCase {
-    /// Like [`TestSuite::require_grants_inside`], for one case.
+    /// Checks the grants of one case like [`TestSuite::require_grants_inside`].
     pub(super) fn require_grants_inside(&self) -> Result<(), Error> {
         require_inside(std::slice::from_ref(self))
     }
@@ -60,7 +60,7 @@ fn outside(rules: &GrantRules, directory: &Path) -> GrantRules {
         files,
         env,
         secrets,
-        // The values of these rules are in the file.
+        // These rules give access to nothing outside of the directory. The values of `config` are in the file.
         config: _,
         clock: _,
         random: _,

@@ -123,7 +123,7 @@ impl TestSuite {
 }
 
 impl CaseFormat {
-    /// Converts the case, with an empty name. The error is the reason why it is invalid.
+    /// Converts the case, with an empty name, which the caller sets. The error is the reason why the case is invalid.
     fn into_case(self, grants: toml::Table, plugin: &str, dir: &Path) -> Result<TestCase, String> {
         let calls = match (self.tool, self.calls.is_empty()) {
             (Some(tool), true) => vec![CallFormat {
@@ -166,7 +166,8 @@ impl CallFormat {
     }
 }
 
-/// Reads a table of grants as a grant of the plugin in a grants file.
+/// Parses a table of grants as a grant of the plugin in a grants file. Returns the grant and the text of that file, both empty
+/// for an empty table.
 fn parse_grants(mut rules: toml::Table, plugin: &str, dir: &Path) -> Result<(Vec<NewGrant>, String), String> {
     if rules.is_empty() {
         return Ok((Vec::new(), String::new()));
@@ -193,7 +194,7 @@ fn parse_grants(mut rules: toml::Table, plugin: &str, dir: &Path) -> Result<(Vec
     Ok((grants.collect(), text))
 }
 
-/// Makes granted directories that start with `./` absolute.
+/// Makes granted directories that start with `./` absolute, relative to `dir`.
 fn make_absolute(rules: &mut toml::Table, dir: &Path) -> Result<(), String> {
     let Some(toml::Value::Array(files)) = rules.get_mut("files") else {
         return Ok(());

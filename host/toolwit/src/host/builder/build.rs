@@ -1,4 +1,4 @@
-//! Construction of a host from its builder.
+//! Builds a host from the settings of its builder.
 
 use std::sync::Arc;
 
@@ -38,10 +38,11 @@ impl ToolwitBuilder {
     /// discovery of dynamic tools; see [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a directory or a file of tool groups cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits that must not be zero, for grants that
     /// cannot be read or are invalid, for secrets of the application, a store or certificates that cannot be used, for tool
-    /// groups that are invalid, and for interceptors that are not installed.
+    /// groups that are invalid, and for interceptors that are not installed; the error of an interceptor that is broken; and
+    /// the errors of [`Toolwit::discover_dynamic_tools`].
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.open_store_file().await?;

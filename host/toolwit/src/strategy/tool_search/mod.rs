@@ -1,10 +1,10 @@
 //! A strategy that searches for tools: before each turn for the user's message, and when the model calls `search_tools`.
 //!
 //! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the conversation
-//! has already, as one index. Hits that belong to a plugin are compiled before they are added.
+//! has already, as one index. The plugins of hits are compiled before their tools are added.
 
+mod concurrent_loads;
 mod earlier_searches;
-mod loaded;
 mod search_tools;
 mod tool_index;
 
@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use futures::future::join_all;
 
+use self::concurrent_loads::load_all;
 use self::earlier_searches::EarlierSearches;
-use self::loaded::load_all;
 use self::search_tools::SearchTools;
 pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
@@ -52,31 +52,32 @@ struct SharedSearch {
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
     own_index: Mutex<Arc<ToolIndex>>,
-    /// The ids of the tools that were removed from the conversation.
+    /// The ids of the tools that the conversation excludes.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
-    /// The ids of tools of an earlier process that no source has returned yet.
-    lost: Mutex<BTreeSet<ToolId>>,
+    /// The ids of tools that a resumed conversation had in an earlier process, and that no source has returned yet.
+    unrestored: Mutex<BTreeSet<ToolId>>,
     definition: ToolDefinition,
 }
 
-/// A tool that a search found and that can be called.
+/// A tool that a search found.
 #[derive(Clone)]
 struct FoundTool {
     hit: Hit,
     description: String,
     /// The description of the inner tool or method that was found, if the tool leads to it.
-    leads_to: Option<String>,
+    inner_description: Option<String>,
 }
 
 impl ToolSearch {
-    /// Searches all tools of a registry. Resources that they return live in `scope`.
+    /// Creates a search of all tools of a registry. Resources that the tools return live in `scope`.
     #[must_use]
     pub fn new(registry: impl Into<LiveRegistry>, scope: Scope) -> Self {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Searches the tools whose ids `may_use` accepts. The conversation never has the others.
+    /// Creates a search of the tools whose ids `may_use` accepts. The conversation never has any other tool of the registry or
+    /// of a source.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -89,7 +90,7 @@ impl ToolSearch {
             own_index: Mutex::default(),
             excluded: Mutex::default(),
             earlier_searches: Mutex::default(),
-            lost: Mutex::default(),
+            unrestored: Mutex::default(),
             definition: search_tools::definition(),
         };
         Self {
@@ -154,12 +155,12 @@ impl SharedSearch {
         let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
         let indexes: Vec<_> = indexes.iter().chain([&own]).collect();
         let describe = |id: &str| {
-            let native = indexes.iter().find_map(|index| index.description(id));
-            native.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
+            let indexed = indexes.iter().find_map(|index| index.description(id));
+            indexed.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
         };
         let to_found_tool = |hit: Hit| FoundTool {
             description: describe(&hit.id).cloned().unwrap_or_default(),
-            leads_to: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
+            inner_description: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
             hit,
         };
         hits.into_iter().map(to_found_tool).collect()
@@ -187,8 +188,8 @@ impl SharedSearch {
         load_all(loads).await
     }
 
-    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
-    /// excludes from the results the tools that were removed by hand.
+    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and leaves
+    /// the tools that the conversation excludes out of the results.
     fn follow(&self, tools: &ToolSet) {
         let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
         let mut current = lock(&self.excluded);
@@ -232,12 +233,12 @@ impl SharedSearch {
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
-            if tools.by_id(&id).is_some() && !lock(&self.lost).contains(&id) {
+            if tools.by_id(&id).is_some() && !lock(&self.unrestored).contains(&id) {
                 injection.listed.push(id);
             } else {
                 let tool = self.tool(id.as_str()).filter(|tool| !tools.is_excluded(tool));
                 if tool.is_some() {
-                    lock(&self.lost).remove(&id);
+                    lock(&self.unrestored).remove(&id);
                 }
                 injection.add.extend(tool);
             }
@@ -248,8 +249,8 @@ impl SharedSearch {
     /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a source
     /// has.
     async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
-        let lost: Vec<_> = lock(&self.lost).iter().map(ToString::to_string).collect();
-        if lost.is_empty() {
+        let unrestored: Vec<_> = lock(&self.unrestored).iter().map(ToString::to_string).collect();
+        if unrestored.is_empty() {
             return Injection::none();
         }
         let sources = lock(&self.sources).clone();
@@ -261,7 +262,7 @@ impl SharedSearch {
         .await;
         // A tool that the conversation no longer has stays removed.
         let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
-        self.injection(lost.iter().filter(is_present).map(String::as_str), turn.tools())
+        self.injection(unrestored.iter().filter(is_present).map(String::as_str), turn.tools())
     }
 }
 
@@ -300,7 +301,7 @@ impl InjectionStrategy for ToolSearch {
         let restored = self.shared.tool(tool.as_str());
         if restored.is_none() {
             // A source may have the tool. The sources are contacted when the next turn begins.
-            lock(&self.shared.lost).insert(tool.clone());
+            lock(&self.shared.unrestored).insert(tool.clone());
         }
         restored
     }

@@ -94,7 +94,7 @@ impl FoundTool {
     fn to_json(&self) -> Value {
         let mut hit = json!({"id": self.hit.id, "name": self.hit.name, "description": self.description});
         if let Some(inner) = &self.hit.leads_to {
-            hit["leads_to"] = json!({"name": inner.name, "description": self.leads_to});
+            hit["leads_to"] = json!({"name": inner.name, "description": self.inner_description});
         }
         hit
     }

@@ -29,7 +29,7 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    /// Indexes tools by the names that the model sees; with an embedding model, by their meaning too.
+    /// Indexes tools under the given names. With an embedding model, the index also has the meaning of each tool.
     pub(super) fn of<N: Into<String>>(
         tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>,
         embedding_model: Option<&Arc<dyn EmbeddingModel>>,
@@ -62,7 +62,7 @@ impl ToolIndex {
         let facade = tool.facade().filter(|_| !is_too_deep);
         for inner in facade.into_iter().flat_map(|facade| facade.fixed_tools()) {
             let definition = inner.definition();
-            // Unique, also if the same tool is in several facades.
+            // The path makes the id unique if the same tool is in several facades.
             let id = ToolId::from_text(&format!("{path}{PATH_SEPARATOR}{}", definition.id));
             let mut document = Document::of_definition(definition).with_entry_tools([outermost.as_str()]);
             document.id = id.to_string();

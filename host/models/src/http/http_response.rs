@@ -11,6 +11,7 @@ pub(crate) struct HttpResponse {
     response: Response,
     deadline: Deadline,
     bytes_left: usize,
+    /// The maximum size of the body.
     bytes_max: usize,
 }
 
@@ -32,7 +33,10 @@ impl HttpResponse {
         })
     }
 
-    /// Reads the next piece of the body; `None` at its end. Fails if the body is larger than allowed.
+    /// Reads the next piece of the body. Returns `None` at its end.
+    ///
+    /// # Errors
+    /// A failure of the transport, a piece that does not arrive in time, or a body that exceeds its maximum size.
     pub(crate) async fn next_piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, AttemptFailure> {
         let Some(piece) = self.deadline.wait_for(self.response.chunk()).await? else {
             return Ok(None);
@@ -49,7 +53,7 @@ impl HttpResponse {
         Ok(Some(piece))
     }
 
-    /// Reads the body up to its end, its maximum size or a failure.
+    /// Reads the body up to its end, its maximum size or a failure, whichever comes first.
     pub(super) async fn read_beginning(mut self) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(piece)) = self.deadline.wait_for(self.response.chunk()).await {

@@ -1,11 +1,11 @@
-//! Loading the tools that a search found.
+//! Loads the tools that a search found, concurrently.
 
 use std::future::Future;
 
 use futures::future::join_all;
 use toolwit_core::Error;
 
-/// Runs the loads concurrently. Returns the loaded items in the same order, without the failures.
+/// Runs loads concurrently. Returns the loaded tools in the order of the loads, and omits those that fail.
 pub(super) async fn load_all<T, L>(loads: impl IntoIterator<Item = L>) -> Vec<T>
 where
     L: Future<Output = Result<T, Error>>,
