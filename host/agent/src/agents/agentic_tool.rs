@@ -47,7 +47,7 @@ pub struct AgenticTool {
     parameters: Vec<Parameter>,
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
-    /// The first error of an invalid parameter, which every call returns.
+    /// The error of the first invalid parameter. Every call returns it.
     pub(super) setter_error: Option<Error>,
 }
 
@@ -60,7 +60,7 @@ impl AgenticTool {
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         let task = Parameter::string(TASK, "The task, with all information that it requires");
-        let definition = ToolDefinition::new(ToolId::native(&name), name, description, schema(&[task]));
+        let definition = ToolDefinition::new(ToolId::native(&name), name, description, input_schema(&[task]));
         Self {
             definition,
             parameters: Vec::new(),
@@ -161,8 +161,8 @@ impl AgenticTool {
         self.configured(|config| config.with_tools(tools))
     }
 
-    /// Adds the tools of a role of the [configuration's groups](LoopConfig::with_groups), or else of the calling
-    /// conversation's.
+    /// Adds the tools of a role. The role is one of the [configuration's groups](LoopConfig::with_groups), or else of the
+    /// groups of the calling conversation.
     #[must_use]
     pub fn with_role(self, role: impl Into<String>) -> Self {
         self.configured(|config| config.with_role(role))
@@ -263,7 +263,7 @@ impl Agent for AgenticTool {
     }
 }
 
-/// Returns the input schema of the parameters.
-fn schema(parameters: &[Parameter]) -> Value {
+/// Returns the input schema for parameters, or that of any object if a parameter is invalid.
+fn input_schema(parameters: &[Parameter]) -> Value {
     Parameter::schema(parameters.iter().cloned()).unwrap_or_else(|_| json!({ "type": "object" }))
 }

@@ -111,7 +111,7 @@ impl ConversationBuilder {
 }
 
 /// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and
-/// `read_result`.
+/// `read_result`. Returns no tools for another delivery.
 fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
@@ -131,11 +131,11 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context with the journal, through which agents ask their questions. If `are_forwarded`, it also has the
-/// observers of the conversation, to which agents then send their events.
+/// Returns the context with the journal, through which agents ask their questions. If `forwards_agent_events`, it also has the
+/// observers of the conversation, so that agents send their events to these.
 fn with_journal_and_observers(
     context: &ToolContext,
-    are_forwarded: bool,
+    forwards_agent_events: bool,
     observers: &Observers,
     journal: Option<&Arc<Journal>>,
 ) -> ToolContext {
@@ -143,7 +143,7 @@ fn with_journal_and_observers(
         Some(journal) => context.clone().with_extension(journal.clone()),
         None => context.clone(),
     };
-    if are_forwarded {
+    if forwards_agent_events {
         context.with_extension(OuterObservers(observers.clone()))
     } else {
         context
@@ -190,7 +190,7 @@ fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> 
 }
 
 /// Returns the models of this conversation, or else those of the outer conversation, and the model that is chosen from them. If
-/// nothing is chosen and the conversation has no models of its own, the model is that of the calling conversation.
+/// nothing is chosen and the conversation has no models of its own, the chosen model is that of the calling conversation.
 fn chosen_model(
     config: &LoopConfig,
     goal: Option<&str>,
@@ -238,9 +238,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators of the
-/// conversation, the guards of the host, and those of the outer conversation. Checks that the conversation can have each tool
-/// to which a strategy or a decorator refers.
+/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators and the guards
+/// of the configuration, and the guards of the outer conversation. Checks that the conversation can have each tool to which a
+/// strategy or a decorator refers.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);

@@ -143,9 +143,9 @@ impl ConversationBuilder {
         self.configured(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled. A state machine or a playbook is restored
-    /// from events. With one of them, [`build`](Self::build) fails if the history has calls and [`resume`](Self::resume) is not
-    /// called.
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. A state machine or a playbook also needs
+    /// the events of the history: without [`resume`](Self::resume), [`build`](Self::build) fails for a history with calls. See
+    /// [`InjectionStrategy::requires_events`].
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -166,7 +166,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_tool_object(object))
     }
 
-    /// Adds tools. Native tools get their names before plugin tools, regardless of the order in which they are added.
+    /// Adds tools. Native tools get their names before all other tools, regardless of the order in which they are added.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.configured(|config| config.with_tools(tools))
@@ -178,7 +178,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_groups(groups))
     }
 
-    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved at the first turn, with its context;
+    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved when a turn begins, with its context;
     /// [`build`](Self::build) only checks that the role exists.
     #[must_use]
     pub fn role(self, role: impl Into<String>) -> Self {
@@ -221,8 +221,8 @@ impl ConversationBuilder {
     /// [decorators](Self::decorate), whether these are added before or after it. If the guard changes the arguments of a call,
     /// a decorator such as an approval therefore sees the changed ones.
     ///
-    /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard. It
-    /// need not select a tool.
+    /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard.
+    /// Unlike for a decorator, [`build`](Self::build) does not fail if `tools` selects no tool.
     #[must_use]
     pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
         self.configured(|config| config.with_guard(tools, guard))
@@ -240,7 +240,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_reference(reference))
     }
 
-    /// Adds a strategy after the others, with its initial tools and its guidance.
+    /// Adds a strategy after the others, and its initial tools. Its guidance applies unless guidance is already set.
     #[must_use]
     pub fn strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.configured(|config| config.with_strategy(strategy))
@@ -273,8 +273,8 @@ impl ConversationBuilder {
     /// tools and strategies; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
     ///
     /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
-    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never
-    /// run again, and a call that may have changed something only after a decision.
+    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process. Calls that ended never
+    /// run again. A call that was interrupted and may have changed something runs again only if a person decides so.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -301,8 +301,8 @@ impl ConversationBuilder {
         self
     }
 
-    /// Prepares a replay: sets its model, approvals and journal, and adds its decorator of all tools and its observer. Set the
-    /// tools and strategies of the recorded run. [`approvals`](Self::approvals) that are set later replace those of the replay.
+    /// Prepares a replay: sets its model and approvals and a journal that stores nothing, and adds its decorator and observer.
+    /// Set the tools and strategies of the recorded run. Later [`approvals`](Self::approvals) replace those of the replay.
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())
@@ -318,7 +318,8 @@ impl ConversationBuilder {
         self.configured(|config| config.with_delivery(delivery))
     }
 
-    /// Removes all strategies, including the default ones. The playbook, the state machine and the chaining stay.
+    /// Removes all strategies, including the default ones, but not the tools that they added. The playbook, the state machine
+    /// and the chaining stay.
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())
@@ -367,8 +368,7 @@ impl ConversationBuilder {
     }
 
     /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages. The
-    /// system message, the first user message, the current one and the newest messages stay; [`Event::HistoryCompacted`] has
-    /// the summary.
+    /// messages that stay are listed at [`LoopLimits::context_tokens_max`]. [`Event::HistoryCompacted`] has the summary.
     #[must_use]
     pub fn context_tokens_max(self, tokens: u64) -> Self {
         self.configured(|config| config.with_context_tokens_max(tokens))
@@ -387,7 +387,7 @@ impl ConversationBuilder {
     }
 
     /// Sets whether the observers receive the events of agents inside the conversation too, at any depth. By default they do
-    /// not. The origin of an event distinguishes them.
+    /// not. The origin of an event identifies the agent.
     #[must_use]
     pub fn nested_events(self, are_forwarded: bool) -> Self {
         self.configured(|config| config.with_nested_events(are_forwarded))

@@ -5,7 +5,8 @@ use crate::injection::{Chaining, MachineState, Playbook, StateMachine};
 use toolwit_core::EntityMethods;
 
 impl ConversationBuilder {
-    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object.
+    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the object that a result
+    /// returned last.
     #[must_use]
     pub fn chaining(self, chaining: Chaining) -> Self {
         self.configured(|config| config.with_chaining(chaining))
@@ -17,7 +18,8 @@ impl ConversationBuilder {
         self.chaining(Chaining::new().with_type(methods))
     }
 
-    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object.
+    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object. See
+    /// [`Chaining::with_any_type`].
     #[must_use]
     pub fn chain_from_any(self) -> Self {
         self.chaining(Chaining::new().with_any_type())

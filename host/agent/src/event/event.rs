@@ -49,7 +49,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// Text was appended to the user message: the descriptions of the tools that strategies added for the message.
+    /// Text was appended to the user message: the descriptions of the tools that strategies added at the start of the turn.
     PromptExtended {
         /// The text.
         text: String,
@@ -88,7 +88,7 @@ pub enum Event {
     },
     /// The model responded.
     ModelAnswered {
-        /// The number of the inference.
+        /// The number of the inference in this run.
         iteration: u32,
         /// The duration in milliseconds.
         wall_ms: u64,
@@ -126,8 +126,8 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RecordedApprovalRequest>),
-    /// The decision whether a call may start was made: by the approver, a stored or remembered answer, or a policy that
-    /// denies the call.
+    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies the
+    /// call.
     ApprovalDecided(Box<RecordedApprovalDecision>),
     /// A tool call starts.
     ToolStarted {
@@ -255,7 +255,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
     },
-    /// A call was answered without running a tool.
+    /// A call was answered with an error without running a tool.
     CallRefused {
         /// The id of the call.
         id: String,
@@ -282,7 +282,7 @@ pub enum Event {
     },
     /// Tools were injected.
     ToolsInjected {
-        /// The tool whose result injected them; `search_tools` for tools that a user message injected.
+        /// The tool whose result injected them; `search_tools` for tools that strategies added at the start of a turn.
         trigger: ToolName,
         /// Their names, in declaration order.
         names: Vec<ToolName>,
@@ -294,14 +294,14 @@ pub enum Event {
     },
     /// Tools were rebound to another implementation or object, under the same name.
     ToolsRebound {
-        /// The tool whose result caused it.
+        /// The tool whose result caused it; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
     },
     /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on.
     ToolsRedefined {
-        /// The tool whose result caused it.
+        /// The tool whose result caused it; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
@@ -320,24 +320,24 @@ pub enum Event {
     },
     /// Tools were removed and can no longer be called. They stay declared until the turn ends.
     ToolsRemoved {
-        /// The tool whose result removed them.
+        /// The tool whose result removed them; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were evicted: they are not declared any more, because of the limit on declared tools, and can still be called.
+    /// Tools were evicted: they are no longer declared, because of the limit on declared tools. They can still be called.
     ToolsEvicted {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were folded: they are not declared any more, because they were not used, and can still be called.
+    /// Tools were folded: they are no longer declared, because they were not used. They can still be called.
     ToolsFolded {
         /// Their names.
         names: Vec<ToolName>,
     },
     /// A tool was not injected: a strategy withheld it, or the application has removed it.
     ToolWithheld {
-        /// The tool whose result was evaluated.
+        /// The tool whose result was evaluated; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// The name of the tool that was not injected.
         name: String,
@@ -361,7 +361,7 @@ pub enum Event {
         /// The tool names of its methods.
         tools: Vec<ToolName>,
     },
-    /// A result contained an object that cannot become tools.
+    /// A result contained an object whose methods cannot become tools.
     ProviderInvalid {
         /// Its type, as in tool names.
         #[serde(rename = "type")]
@@ -374,7 +374,7 @@ pub enum Event {
         /// The number of declared tools.
         count: usize,
     },
-    /// An injection strategy panicked. No strategy changed the tools after this call.
+    /// An injection strategy panicked during the evaluation of a result. The result did not change the tools.
     StrategyFailed {
         /// The tool whose result was evaluated.
         trigger: ToolName,

@@ -13,9 +13,9 @@ pub struct RecordedArtifact {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its value; null if it is omitted.
+    /// Its value; null if the value is omitted.
     pub value: Value,
-    /// The size and the digest of a value that is too large.
+    /// The size and the digest of the value, if it is omitted because it is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<OmittedValue>,
 }
@@ -47,8 +47,8 @@ impl OmittedValue {
 }
 
 impl RecordedArtifact {
-    /// Records the artifacts of a result. A value is omitted if it would make the total exceed
-    /// [`RECORDED_ARTIFACTS_BYTES_MAX`].
+    /// Records the artifacts of a result. A value is omitted if the recorded values would exceed
+    /// [`RECORDED_ARTIFACTS_BYTES_MAX`] together.
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {
