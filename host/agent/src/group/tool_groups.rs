@@ -1,4 +1,4 @@
-//! The resolution of roles to tools.
+//! The tool groups of an application, and the resolution of roles to tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use crate::injection::Facade;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Tool, ToolContext};
 
-/// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
+/// The tool groups of an application, by role: groups that are built in code, and configured groups, whose tools come from
+/// sources.
 ///
-/// A conversation with such groups adds the tools of its [roles](crate::ConversationBuilder::role) when a turn
-/// begins, and those of the [roles of a turn](crate::UserTurn::role) for that turn.
+/// A conversation adds the tools of its [roles](crate::ConversationBuilder::role) when a turn begins, and those of the
+/// [roles of a turn](crate::UserTurn::role) for that turn.
 ///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A source that cannot list its tools
 /// without being contacted is queried once in a conversation, and again only after an error. A missing tool or an unreachable
@@ -30,14 +31,14 @@ pub struct ToolGroups {
 }
 
 impl ToolGroups {
-    /// Creates groups without a role.
+    /// Creates an empty collection, without groups and sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a group that is built in code. It replaces a group with the same role that was added so, and takes precedence over
-    /// a configured one.
+    /// Adds a group that is built in code. It replaces an earlier one with the same role, and takes precedence over a
+    /// configured one.
     #[must_use]
     pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);

@@ -33,7 +33,7 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// Records an entity or a group that a result returned, and adds the new members to the group.
+    /// Records an entity or a group that a result returned, and adds the members of the discovery to their group.
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
@@ -72,7 +72,7 @@ impl Entities {
         self.lost_tools.insert(tool);
     }
 
-    /// Marks a lost tool as added again.
+    /// Marks a tool as no longer lost, because it was added again.
     pub(crate) fn mark_recovered(&mut self, tool: &ToolId) {
         self.lost_tools.remove(tool);
     }

@@ -1,4 +1,4 @@
-//! The origin of injected tools.
+//! The parents of injected tools.
 
 use std::collections::HashMap;
 
