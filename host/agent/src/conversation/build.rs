@@ -7,8 +7,8 @@ use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
-use super::references::check_references;
 use super::restoration::restore_from_events;
+use super::tool_references::check_tool_references;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
@@ -172,13 +172,13 @@ fn with_workflows(mut config: LoopConfig) -> LoopConfig {
 /// Takes the instructions out of the configuration and returns the system message, or `None` if there are no instructions.
 fn take_system_message(config: &mut LoopConfig) -> Option<String> {
     let guidance = config.guidance.take().filter(|guidance| !guidance.is_empty());
-    let references = std::mem::take(&mut config.reference_prompts);
+    let reference_prompts = std::mem::take(&mut config.reference_prompts);
     let parts: Vec<_> = config
         .system
         .take()
         .into_iter()
         .chain(guidance)
-        .chain(references)
+        .chain(reference_prompts)
         .collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
@@ -244,8 +244,8 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);
-    let mut references = strategies.references();
-    references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
+    let mut selectors = strategies.referenced_tools();
+    selectors.extend(decorators.iter().map(|(tools, _)| tools.clone()));
     // A guard of an outer conversation does not have to select a tool of an agent.
     let outer = Guards::of(context);
     let decorators: Vec<_> = decorators
@@ -255,7 +255,7 @@ fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(Tool
         .collect();
     let guards = Guards::among(&decorators);
     let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
-    check_references(&references, &tools, strategies)?;
+    check_tool_references(&selectors, &tools, strategies)?;
     Ok((tools, guards))
 }
 

@@ -9,7 +9,7 @@ impl ConversationBuilder {
     /// returned last.
     #[must_use]
     pub fn chaining(self, chaining: Chaining) -> Self {
-        self.configured(|config| config.with_chaining(chaining))
+        self.map_config(|config| config.with_chaining(chaining))
     }
 
     /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
@@ -28,12 +28,12 @@ impl ConversationBuilder {
     /// Sets the playbook and adds its tools. It replaces an earlier playbook and its tools.
     #[must_use]
     pub fn playbook(self, playbook: Playbook) -> Self {
-        self.configured(|config| config.with_playbook(playbook))
+        self.map_config(|config| config.with_playbook(playbook))
     }
 
     /// Sets the state machine and adds its tools. It replaces an earlier state machine and its tools.
     #[must_use]
     pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.configured(|config| config.with_state_machine(machine))
+        self.map_config(|config| config.with_state_machine(machine))
     }
 }

@@ -79,11 +79,12 @@ pub enum Event {
         /// The number of entities that the conversation has discovered.
         providers: usize,
     },
-    /// A request is sent to the model. Only conversations with a journal emit it.
+    /// A request is sent to the model: for an inference, or for a summary of the history. Only conversations with a journal
+    /// emit it.
     ModelAsked {
-        /// The number of the inference in this run.
+        /// The number of the last inference in this run that has begun.
         iteration: u32,
-        /// The digest of the messages and the declared tools.
+        /// The digest of the request: the messages, and for an inference also the declared tools and the options.
         request: String,
     },
     /// The model responded.
@@ -155,7 +156,7 @@ pub enum Event {
         /// The decision.
         resolution: Resolution,
     },
-    /// The calls of the last response did not run and were answered with an error.
+    /// The unanswered calls of the last response were answered with an error, because they will not run.
     OpenCallsAnswered {
         /// The text for the model.
         content: String,
@@ -175,13 +176,13 @@ pub enum Event {
         tool: ToolId,
         /// The duration in milliseconds.
         wall_ms: u64,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The kind of error, if known.
         kind: Option<ErrorKind>,
         /// The text for the model.
         content: String,
-        /// The types of its artifacts.
+        /// The types of the result's artifacts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
         /// Whether the call continues in the background and will deliver a late result.
@@ -204,26 +205,26 @@ pub enum Event {
     },
     /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
     NestedCallStarted {
-        /// The id of the model's call that contains it.
+        /// The id of the model's call in which the nested call runs.
         id: String,
-        /// Its number among the nested calls of that call, from 1.
+        /// The number of the nested call in the model's call, from 1.
         number: u32,
         /// The id of the calling tool.
         caller: ToolId,
         /// The requested tool.
         tool: ToolId,
     },
-    /// A call that a tool made ended.
+    /// A nested call ended.
     NestedCallFinished {
-        /// The id of the model's call that contains it.
+        /// The id of the model's call in which the nested call runs.
         id: String,
-        /// Its number among the nested calls of that call.
+        /// The number of the nested call in the model's call.
         number: u32,
         /// The requested tool.
         tool: ToolId,
         /// The duration in milliseconds.
         wall_ms: u64,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The kind of error, if known.
         kind: Option<ErrorKind>,
@@ -247,11 +248,11 @@ pub enum Event {
         name: ToolName,
         /// The id of the tool.
         tool: ToolId,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The text for the model.
         content: String,
-        /// The types of its artifacts.
+        /// The types of the result's artifacts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
     },
@@ -299,7 +300,8 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on.
+    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on. With
+    /// the delivery `gateway`, the result describes them instead.
     ToolsRedefined {
         /// The tool whose result caused it; `search_tools` at the start of a turn.
         trigger: ToolName,

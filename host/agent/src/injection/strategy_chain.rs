@@ -111,10 +111,10 @@ impl InjectionStrategy for StrategyChain {
         self.strategies.iter().any(|strategy| strategy.claims(provider))
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         self.strategies
             .iter()
-            .flat_map(|strategy| strategy.references())
+            .flat_map(|strategy| strategy.referenced_tools())
             .collect()
     }
 

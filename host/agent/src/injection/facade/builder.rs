@@ -33,14 +33,14 @@ pub struct FacadeBuilder {
     /// Each tool with its categories.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
     category_parameter: String,
-    selection: Option<Selection>,
+    tools_function: Option<ToolsFunction>,
     usage_notes: Option<Arc<str>>,
     is_exclusive: bool,
 }
 
 /// A function that creates inner tools when the facade is called.
 #[derive(Clone)]
-enum Selection {
+enum ToolsFunction {
     /// The schema of the arguments, and the function that takes them.
     Select(Value, Arc<Select>),
     Fetch(Arc<Fetch>),
@@ -92,7 +92,7 @@ impl FacadeBuilder {
             own_category: None,
             tools: Vec::new(),
             category_parameter: CATEGORY_PARAMETER.to_owned(),
-            selection: None,
+            tools_function: None,
             usage_notes: None,
             is_exclusive: false,
         }
@@ -164,7 +164,7 @@ impl FacadeBuilder {
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.selection = Some(Selection::Select(schema, Arc::new(select)));
+        self.tools_function = Some(ToolsFunction::Select(schema, Arc::new(select)));
         self
     }
 
@@ -174,7 +174,7 @@ impl FacadeBuilder {
     where
         F: Fn(&ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.select_with(no_arguments(), move |_, context| tools(context))
+        self.select_with(no_arguments_schema(), move |_, context| tools(context))
     }
 
     /// Sets an asynchronous function that fetches tools when the facade is called. It receives the caller's context, which can
@@ -184,7 +184,9 @@ impl FacadeBuilder {
         F: Fn(ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<Arc<dyn Tool>>, ToolError>> + Send + 'static,
     {
-        self.selection = Some(Selection::Fetch(Arc::new(move |_, context| Box::pin(fetch(context)))));
+        self.tools_function = Some(ToolsFunction::Fetch(Arc::new(move |_, context| {
+            Box::pin(fetch(context))
+        })));
         self
     }
 
@@ -210,12 +212,12 @@ impl FacadeBuilder {
     /// its arguments is not of type `object`.
     pub fn build(self) -> Result<Facade, Error> {
         let builder = self.clone();
-        if self.tools.is_empty() && self.selection.is_none() {
+        if self.tools.is_empty() && self.tools_function.is_none() {
             tracing::warn!(facade = self.name, "the facade has no inner tools");
         }
         let has_categories = self.tools.iter().any(|(_, categories)| !categories.is_empty());
         let fixed_tools: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
-        let (schema, rule) = match self.selection {
+        let (schema, rule) = match self.tools_function {
             Some(_) if has_categories => {
                 let message = format!(
                     "the facade `{}` has categories and a function that creates its tools",
@@ -224,15 +226,15 @@ impl FacadeBuilder {
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion("let the function take the category as an argument, or remove it"));
             }
-            Some(Selection::Select(schema, select)) => (schema, RevealRule::Selected(select)),
-            Some(Selection::Fetch(fetch)) => (no_arguments(), RevealRule::Fetched(fetch)),
+            Some(ToolsFunction::Select(schema, select)) => (schema, RevealRule::Selected(select)),
+            Some(ToolsFunction::Fetch(fetch)) => (no_arguments_schema(), RevealRule::Fetched(fetch)),
             None if has_categories => {
                 let categories = by_category(&self.tools);
                 let schema = category_schema(&self.category_parameter, categories.keys());
                 let parameter = self.category_parameter;
                 (schema, RevealRule::ByCategory { parameter, categories })
             }
-            None => (no_arguments(), RevealRule::All),
+            None => (no_arguments_schema(), RevealRule::All),
         };
         let contents = Arc::new(FacadeContents {
             name: self.name.clone(),
@@ -295,6 +297,6 @@ fn category_schema<'c>(parameter: &str, categories: impl Iterator<Item = &'c Str
     })
 }
 
-fn no_arguments() -> Value {
+fn no_arguments_schema() -> Value {
     json!({"type": "object", "properties": {}})
 }

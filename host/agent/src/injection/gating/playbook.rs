@@ -38,7 +38,7 @@ pub struct Playbook {
     tools: Vec<Arc<dyn Tool>>,
     locks: SelectorMap<Unlock>,
     /// The tools that the conversation must have.
-    references: Vec<ToolSelector>,
+    referenced_tools: Vec<ToolSelector>,
     /// Whether a lock depends on earlier calls.
     depends_on_calls: bool,
     /// Whether the application decided that the calls of a history without events do not count.
@@ -55,7 +55,7 @@ impl Playbook {
     /// Adds a tool that can be called from the start.
     #[must_use]
     pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.references.push(ToolSelector::from(&tool.definition().id));
+        self.referenced_tools.push(ToolSelector::from(&tool.definition().id));
         self.tools.push(tool);
         self
     }
@@ -72,10 +72,10 @@ impl Playbook {
     #[must_use]
     pub fn with_lock(mut self, tools: impl Into<ToolSelector>, unlock: Unlock) -> Self {
         let tools = tools.into();
-        self.references.extend(unlock.references());
+        self.referenced_tools.extend(unlock.referenced_tools());
         self.depends_on_calls |= unlock.depends_on_calls();
         self.locks.insert(&tools, unlock);
-        self.references.push(tools);
+        self.referenced_tools.push(tools);
         self
     }
 
@@ -100,8 +100,8 @@ impl InjectionStrategy for Playbook {
         Injection::none()
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
-        self.references.clone()
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.referenced_tools.clone()
     }
 
     fn requires_events(&self) -> bool {

@@ -61,7 +61,7 @@ pub struct StateMachine<S> {
     /// The tools that can be called in every state.
     global: HashSet<ToolId>,
     /// The tools that the conversation must have.
-    references: Vec<ToolSelector>,
+    referenced_tools: Vec<ToolSelector>,
     /// The last computed state, from which the next one is computed, so that not every call evaluates the whole log. Clones
     /// share it.
     last_reached: Arc<Mutex<Option<ReachedState<S>>>>,
@@ -93,7 +93,7 @@ impl<S: MachineState> StateMachine<S> {
             tools: Vec::new(),
             state_tools: Vec::new(),
             global: HashSet::new(),
-            references: Vec::new(),
+            referenced_tools: Vec::new(),
             setter_error: None,
         }
     }
@@ -194,8 +194,8 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
         Injection::none()
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
-        self.references.clone()
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.referenced_tools.clone()
     }
 
     fn requires_events(&self) -> bool {
@@ -225,7 +225,7 @@ pub struct StateMachineBuilder<S> {
     tools: Vec<Arc<dyn Tool>>,
     state_tools: Vec<StateTool<S>>,
     global: HashSet<ToolId>,
-    references: Vec<ToolSelector>,
+    referenced_tools: Vec<ToolSelector>,
     /// The error of the first invalid setter call. Building returns it.
     setter_error: Option<Error>,
 }
@@ -263,7 +263,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
                     tool: id.unbound(),
                     next: None,
                 });
-                self.references.push(tool);
+                self.referenced_tools.push(tool);
             }
             (None, _) => self.record_error(Self::misplaced("a tool is added before `in_state` selects a state")),
             (Some(_), None) => self.record_error(
@@ -300,7 +300,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Adds a tool that can be called in every state.
     pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let id = &tool.definition().id;
-        self.references.push(ToolSelector::from(id));
+        self.referenced_tools.push(ToolSelector::from(id));
         self.global.insert(id.clone());
         self.tools.push(tool);
         self
@@ -330,7 +330,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
             state_tools: self.state_tools,
             positions,
             global: self.global,
-            references: self.references,
+            referenced_tools: self.referenced_tools,
             last_reached: Arc::default(),
         })
     }

@@ -97,8 +97,8 @@ impl Unlock {
     }
 
     /// Returns the tools on whose calls the condition depends.
-    pub(super) fn references(&self) -> Vec<ToolSelector> {
-        self.0.references()
+    pub(super) fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.0.referenced_tools()
     }
 }
 
@@ -128,10 +128,12 @@ impl Condition {
         }
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         match self {
             Self::Called(tool) => vec![tool.clone()],
-            Self::All(conditions) | Self::Any(conditions) => conditions.iter().flat_map(Self::references).collect(),
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().flat_map(Self::referenced_tools).collect()
+            }
             Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
         }
     }

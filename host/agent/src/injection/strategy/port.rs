@@ -81,7 +81,7 @@ pub trait InjectionStrategy: Send + Sync {
 
     /// Returns selectors of the tools to which the strategy refers. Building a conversation fails if it cannot have one of
     /// these tools, unless the selector is [late](ToolSelector::is_late). By default the list is empty.
-    fn references(&self) -> Vec<ToolSelector> {
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         Vec::new()
     }
 
