@@ -182,6 +182,7 @@ fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
 }
 
 impl InterruptedRun {
+    /// Applies an event of the run. `outcomes` has the recorded outcomes of the calls that returned so far, by call id.
     fn apply(&mut self, event: &Event, outcomes: &mut HashMap<String, RecordedOutcome>) {
         match event {
             Event::TurnStarted {

@@ -17,7 +17,7 @@ use toolwit_core::ApprovalAnswer;
 #[derive(Clone, Default)]
 pub struct MemoryJournalStore {
     sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
-    /// Notified when an answer is stored.
+    /// Notifies the tasks that wait for an answer when one is stored.
     answer_signal: Arc<watch::Sender<()>>,
 }
 
