@@ -98,7 +98,8 @@ impl Conversation {
     }
 
     /// Returns the run that an earlier process did not finish, if the conversation was built with its
-    /// [journal](ConversationBuilder::journal). Returns `None` from the next turn on.
+    /// [journal](ConversationBuilder::journal). Returns `None` once the run is resumed, or a new turn
+    /// begins.
     #[must_use]
     pub fn interrupted_run(&self) -> Option<&InterruptedRun> {
         self.state.interrupted.as_ref()

@@ -65,8 +65,8 @@ pub struct LoopConfig {
     pub(super) observers: Vec<Arc<dyn Observer>>,
     /// Whether the observers receive the events of agents inside the loop.
     pub(super) has_nested_events: bool,
-    /// Whether the outcome contains the artifacts of nested agentic tools. With `None`, that of a conversation contains them,
-    /// and that of an agentic tool does not.
+    /// Whether the outcome contains the artifacts of nested agentic tools. With `None`, the outcome of a conversation
+    /// contains them, and the result of an agentic tool does not.
     pub(crate) has_nested_artifacts: Option<bool>,
     /// The first error of a setter. Building returns it.
     pub(super) setter_error: Option<Error>,

@@ -356,7 +356,7 @@ pub enum Event {
         /// Its type, as in tool names.
         #[serde(rename = "type")]
         kind: String,
-        /// Its id; `None` for a group, and for an entity that cannot be recognised again.
+        /// Its id; `None` for a group, and for an entity without an id.
         id: Option<String>,
         /// Whether the entity is new, and the instance to which its tools are bound.
         binding: EntityBinding,

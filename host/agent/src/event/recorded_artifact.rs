@@ -31,8 +31,8 @@ pub struct OmittedValue {
 }
 
 impl OmittedValue {
-    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than these, subtracts
-    /// nothing and returns its size and digest.
+    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than the
+    /// remaining bytes, subtracts nothing and returns the size and the digest of the value.
     fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_len(value);
         if let Some(rest) = remaining.checked_sub(bytes) {

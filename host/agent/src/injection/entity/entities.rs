@@ -95,7 +95,7 @@ impl Entities {
         self.by_identity.get(identity).map(|record| record.own_tools.as_slice())
     }
 
-    /// Returns the group of a type, or `None` if each entity of the type has its own tools.
+    /// Returns the group of a type, or `None` if the type has no group, because all its entities so far have their own tools.
     #[must_use]
     pub fn group(&self, namespace: &str, prefix: &str) -> Option<&EntityGroup> {
         self.groups.get(&(namespace.to_owned(), prefix.to_owned()))

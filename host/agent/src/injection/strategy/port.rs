@@ -59,8 +59,8 @@ pub trait InjectionStrategy: Send + Sync {
     }
 
     /// Recreates a tool that this strategy injected earlier, when a conversation is resumed in another process. By default
-    /// nothing is recreated. It is not needed for tools that `evaluate` adds, since a resume evaluates the recorded calls
-    /// again.
+    /// nothing is recreated. A strategy does not need it for tools that `evaluate` adds, since a resume evaluates the recorded
+    /// calls again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
     }

@@ -21,7 +21,7 @@ impl Lineage {
         }
     }
 
-    /// Returns the tool whose result injected this one, or `None` for an initial tool.
+    /// Returns the tool whose result injected this one, or `None` if no result injected it.
     #[must_use]
     pub fn parent(&self, tool: &ToolId) -> Option<&ToolId> {
         self.parents.get(tool)
