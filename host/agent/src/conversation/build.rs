@@ -259,7 +259,8 @@ fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(Tool
     Ok((tools, guards))
 }
 
-/// Assigns names to the initial tools: first to native tools and tools of the host, so that a plugin cannot take their names.
+/// Returns the set of the initial tools. Native tools and tools of the host get their names first, so that a plugin cannot take
+/// these names.
 fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>) -> ToolSet {
     let mut set = ToolSet::new();
     for (selector, decorator) in decorators {

@@ -166,7 +166,7 @@ impl ConversationBuilder {
         self.map_config(|config| config.with_tool_object(object))
     }
 
-    /// Adds tools. Native tools get their names before all other tools, regardless of the order in which they are added.
+    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.map_config(|config| config.with_tools(tools))

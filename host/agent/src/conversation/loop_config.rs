@@ -163,7 +163,7 @@ impl LoopConfig {
         self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds tools. Native tools get their names before all other tools, regardless of the order in which they are added.
+    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
