@@ -43,7 +43,7 @@ pub struct LoopLimits {
     pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,
-    /// Maximum size of a result in one message, in bytes. The model reads the rest with `read_result`.
+    /// Maximum size of a result in one message, in bytes. The model can read the rest with `read_result`.
     pub result_bytes_max: usize,
     /// Maximum number of declared tools, since providers reject more. Beyond it, the least recently used tools are hidden.
     pub tools_max: usize,
@@ -85,7 +85,7 @@ impl LoopLimits {
         self
     }
 
-    /// Checks that every limit has a possible value, such as at least one inference.
+    /// Checks that no limit is below its minimum.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with the name of the first invalid limit.
@@ -103,7 +103,7 @@ impl LoopLimits {
             return invalid(format!("`{name}` must be at least 1"));
         }
         if self.unknown_tools == UnknownToolPolicy::StopAfter(0) {
-            return invalid("`unknown_tools` must allow at least 1".to_owned());
+            return invalid("`unknown_tools` must allow at least 1 response".to_owned());
         }
         if self.result_bytes_max < RESULT_BYTES_MIN {
             return invalid(format!("`result_bytes_max` must be at least {RESULT_BYTES_MIN}"));

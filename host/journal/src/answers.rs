@@ -8,8 +8,8 @@ use toolwit_core::ApprovalAnswer;
 
 use crate::session::{SessionKey, sql_integer};
 
-/// Stores an answer, unless the question has one. Returns `false` if an answer was stored before, such as by another
-/// process.
+/// Stores an answer to a question, unless the question has one. Returns `false` if it already has an answer, such as one from
+/// another process.
 pub(crate) fn store(
     connection: &Connection,
     session: SessionKey,
@@ -22,7 +22,7 @@ pub(crate) fn store(
     Ok(inserted_rows.map_err(JournalError::store)? > 0)
 }
 
-/// Returns the stored answer to a question.
+/// Returns the stored answer to a question, or `None` if the question has none yet.
 pub(crate) fn find(
     connection: &Connection,
     session: SessionKey,
@@ -51,8 +51,8 @@ pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeM
         .collect()
 }
 
-/// Returns the version of the file, and the answer to a question. The answer is not read if the file still has the
-/// version `last_version`.
+/// Returns the version of the file, and the answer to a question. If the file still has the version `last_version`, the answer
+/// is not read and is `None`.
 pub(crate) fn poll(
     connection: &Connection,
     session: SessionKey,

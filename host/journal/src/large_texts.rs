@@ -8,11 +8,11 @@ use toolwit_core::text::sha256;
 /// Minimum length of a text that is stored separately, in bytes.
 const LARGE_BYTES_MIN: usize = 1024;
 
-/// The only key of an object that refers to a large text. If another object has only this key, or this key after further
-/// `$`, its key gets one more `$`.
+/// The only key of an object that refers to a large text. An object of the entry itself that has only this key, or only this
+/// key with further `$` before it, is escaped: its key gets one more `$`.
 const REFERENCE: &str = "$text";
 
-/// Replaces the large texts in a value by references, and adds them to `texts` by their digest.
+/// Replaces the large texts in a value by references, and adds the texts to `texts` by their digests.
 pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Value {
     match value {
         Value::String(text) if text.len() >= LARGE_BYTES_MIN => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toolwit_core::file::private_options;
 
-/// A file that the operating system locks while a writer holds the session, and unlocks when its process ends.
+/// The lock of a session: a file that the operating system unlocks when the lock is dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct SessionLock(#[allow(dead_code, reason = "holds the lock")] File);
 
@@ -23,7 +23,7 @@ impl SessionLock {
 
     /// Returns whether a writer holds a session of a store.
     pub(crate) fn is_held(directory: &Path, session: &str) -> io::Result<bool> {
-        // A shared lock, so that two processes that check it do not take each other for a writer.
+        // A shared lock, so that two processes that call this function do not take each other for a writer.
         match lock_file(directory, session)?.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),

@@ -22,7 +22,7 @@ const SCHEMA: [&str; 3] = [
     include_str!("origin.sql"),
 ];
 
-/// Opens a database file that only the owner can read, and creates it if it does not exist.
+/// Opens the database file, and creates it if it does not exist. Only its owner can access it.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(JournalError::store)?;
@@ -59,7 +59,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
     Ok(connection)
 }
 
-/// Rejects a file of another program or of a newer version, before any change.
+/// Rejects a file of another program or of a newer version, before its content is changed.
 fn check_owner(connection: &Connection) -> Result<(), JournalError> {
     let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let read = || -> rusqlite::Result<_> {
@@ -73,7 +73,7 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
         (id, version, _) if id == i64::from(APPLICATION_ID) && is_supported(version) => return Ok(()),
         (0, 0, 0) => return Ok(()),
         (id, ..) if id == i64::from(APPLICATION_ID) => "a newer version of the program wrote the file",
-        _ => "the file does not have sessions; it was not changed",
+        _ => "the file is a database of another program; it was not changed",
     };
     Err(JournalError::Store {
         message: message.to_owned(),

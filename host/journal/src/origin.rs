@@ -4,12 +4,12 @@ use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
 /// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store the
-/// code with the file. A file with another code is not a file of this user.
+/// code in the file. A file with another code is not one of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     /// The identity of the file: random, and the same as long as the file exists.
     pub id: String,
-    /// The code that the program stored with the file.
+    /// The code that a program stored in the file, if any.
     pub code: Option<String>,
     /// Whether the file has no sessions.
     pub is_empty: bool,

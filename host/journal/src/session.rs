@@ -8,16 +8,16 @@ use toolwit_agent::{JournalError, SessionId, SessionSummary, TraceEntry};
 
 use crate::large_texts;
 
-/// The row of a session.
+/// The id of a session's row.
 pub(crate) type SessionKey = i64;
 
-/// The query for the entries that a summary needs: the first, the last, and those of turns and ends.
+/// The query for the entries that a summary needs: the first, the last, and those that begin or end a turn.
 const SUMMARY_QUERY: &str =
     "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
      OR sequence = (SELECT min(sequence) FROM entries WHERE session = ?1)
      OR sequence = (SELECT max(sequence) FROM entries WHERE session = ?1)) ORDER BY sequence";
 
-/// Returns the row of a session.
+/// Returns the row id of a session.
 pub(crate) fn find(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
     let mut statement = connection
         .prepare_cached("SELECT id FROM sessions WHERE name = ?1")
@@ -135,12 +135,12 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
-/// Creates a session with the entries of another one whose numbers are lower than `entries`.
+/// Creates a session with the entries of another one whose numbers are lower than `end`.
 pub(crate) fn fork(
     connection: &mut Connection,
     session: &SessionId,
     new: &SessionId,
-    entries: u64,
+    end: u64,
 ) -> Result<(), JournalError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -153,7 +153,7 @@ pub(crate) fn fork(
         transaction.execute(copy_texts, params![from, to])?;
         let copy_entries = "INSERT INTO entries (session, sequence, event, entry)
             SELECT ?2, sequence, event, entry FROM entries WHERE session = ?1 AND sequence < ?3";
-        transaction.execute(copy_entries, params![from, to, sql_integer(entries)])?;
+        transaction.execute(copy_entries, params![from, to, sql_integer(end)])?;
         Ok(())
     };
     copy().and_then(|()| transaction.commit()).map_err(JournalError::store)
@@ -165,7 +165,7 @@ pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(),
     removed.map(drop).map_err(JournalError::store)
 }
 
-/// Converts a number to an integer of SQLite, which is signed.
+/// Converts a number to an integer of SQLite, which is signed. A number that is too large becomes the largest one.
 pub(crate) fn sql_integer(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }

@@ -19,7 +19,7 @@ use crate::session::{self, SessionKey};
 /// Maximum time to wait for the lock of a session.
 const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
 
-/// The interval at which the file is checked while a question waits. A person does not notice the delay, and a check
+/// The interval at which the file is checked for the answer to a question. A person does not notice the delay, and a check
 /// takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -30,7 +30,7 @@ pub struct SqliteJournalStore {
     connection: Arc<Mutex<Connection>>,
     /// The directory with the locks of the sessions.
     lock_directory: PathBuf,
-    /// Notifies the waiting questions when this store or one of its clones has stored an answer.
+    /// Notifies the tasks that wait for an answer when this store or one of its clones has stored one.
     answer_stored: watch::Sender<()>,
 }
 
@@ -58,7 +58,7 @@ impl SqliteJournalStore {
         })
     }
 
-    /// Returns the paths of a store: its file, and the directory with the locks of its sessions.
+    /// Returns the paths of the store at `path`: its file, and the directory with the locks of its sessions.
     #[must_use]
     pub fn paths(path: &Path) -> [PathBuf; 2] {
         [path.to_owned(), lock::directory(path)]
@@ -91,7 +91,8 @@ impl SqliteJournalStore {
         blocking(move || query(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// Stores an answer for the session that `session` finds. Returns `false` if the question had an answer before.
+    /// Stores an answer for the session that `session` finds, unless the question has one. Returns `false` if it already has an
+    /// answer.
     async fn store_answer_for(
         &self,
         question: u64,
@@ -143,7 +144,7 @@ async fn blocking<T: Send + 'static>(
 impl JournalStore for SqliteJournalStore {
     async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
         let lock = self.lock(session).await.map_err(|error| match error {
-            // A process that holds the lock has created the session, or is about to.
+            // A process that holds the lock has the session open, or is about to create it.
             JournalError::Busy(session) => JournalError::Exists(session),
             other => other,
         })?;
@@ -172,9 +173,9 @@ impl JournalStore for SqliteJournalStore {
         self.query(|connection| session::summaries(connection)).await
     }
 
-    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError> {
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError> {
         let (session, new) = (session.clone(), new.clone());
-        self.query(move |connection| session::fork(connection, &session, &new, entries))
+        self.query(move |connection| session::fork(connection, &session, &new, end))
             .await
     }
 

@@ -18,7 +18,7 @@ pub trait Agent: Send + Sync {
     /// Returns the description for models.
     fn description(&self) -> &str;
 
-    /// Performs a task. The blackboard of the context is for this task only.
+    /// Performs a task. A [`Subagent`](super::Subagent) passes a context with a blackboard of its own for each task.
     ///
     /// # Errors
     /// As [`Tool::call`](toolwit_core::Tool::call).

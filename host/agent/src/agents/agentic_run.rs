@@ -11,7 +11,7 @@ use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
-/// Runs a conversation of the agent for one input, until its background calls have ended too.
+/// Runs a conversation of the agent for one input, and waits for its background calls too.
 pub(super) async fn run_agent(
     agent: &AgenticTool,
     input: &str,
@@ -60,7 +60,8 @@ fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -
         .build()
 }
 
-/// Converts the outcome of a run to a result. A signal of an inner tool is passed on to the outer run.
+/// Converts the outcome of a run to a result. If an inner tool ended the run with a signal, the result passes it on to the
+/// outer run.
 fn success_result(outcome: RunOutcome) -> ToolResult {
     let mut result = match outcome.signal {
         Some(signal) => ToolResult::from(signal),
@@ -70,8 +71,11 @@ fn success_result(outcome: RunOutcome) -> ToolResult {
     result
 }
 
-/// Converts a failed run to a result for the outer model. If only the operator can fix the failure, or if the run was
-/// cancelled, converts it to an error. Records the failed agent for the error of the outer run.
+/// Converts a failed run to a failed result for the outer model, with the last text of the agent. Records the failed agent for
+/// the error of the outer run.
+///
+/// # Errors
+/// [`ToolError::Operator`] if only the operator can fix the failure; [`ToolError::Model`] if the run was cancelled.
 fn failure_result(error: RunError, name: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
     let failed_agent = error.agent.as_deref().unwrap_or(name).to_owned();
     let message = format!("`{name}` did not finish: {error}");

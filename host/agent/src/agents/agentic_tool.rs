@@ -47,7 +47,7 @@ pub struct AgenticTool {
     parameters: Vec<Parameter>,
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
-    /// The first error of an invalid parameter, which every call returns.
+    /// The error of the first invalid parameter. Every call returns it.
     pub(super) setter_error: Option<Error>,
 }
 
@@ -60,7 +60,7 @@ impl AgenticTool {
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         let task = Parameter::string(TASK, "The task, with all information that it requires");
-        let definition = ToolDefinition::new(ToolId::native(&name), name, description, schema(&[task]));
+        let definition = ToolDefinition::new(ToolId::native(&name), name, description, input_schema(&[task]));
         Self {
             definition,
             parameters: Vec::new(),
@@ -104,115 +104,115 @@ impl AgenticTool {
     #[must_use]
     pub fn with_system_prompt(mut self, instructions: impl Into<String>) -> Self {
         self.make_system_prompt = None;
-        self.configured(|config| config.with_system(instructions))
+        self.map_config(|config| config.with_system(instructions))
     }
 
     /// Adds the methods of an object, if any, as inner tools.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.configured(|config| config.with_object_tools(object.into().tools_if_any()))
+        self.map_config(|config| config.with_object_tools(object.into().tools_if_any()))
     }
 
     /// Sets the model. By default it is the model of the calling conversation.
     #[must_use]
     pub fn with_model(self, model: impl ChatModel + 'static) -> Self {
-        self.configured(|config| config.with_model(model))
+        self.map_config(|config| config.with_model(model))
     }
 
     /// Chooses one of the models of the [configuration](LoopConfig::with_models), or else of the calling conversation.
     #[must_use]
     pub fn with_model_choice(self, choice: impl Into<ModelChoice>) -> Self {
-        self.configured(|config| config.with_model_choice(choice))
+        self.map_config(|config| config.with_model_choice(choice))
     }
 
     /// Sets the options of the model.
     #[must_use]
     pub fn with_options(self, options: ChatOptions) -> Self {
-        self.configured(|config| config.with_options(options))
+        self.map_config(|config| config.with_options(options))
     }
 
     /// Sets the iteration limit of a call; 20 by default.
     #[must_use]
     pub fn with_iterations_max(self, iterations_max: u32) -> Self {
-        self.configured(|config| config.with_iterations_max(iterations_max))
+        self.map_config(|config| config.with_iterations_max(iterations_max))
     }
 
     /// Sets the limits of a call, background calls included.
     #[must_use]
     pub fn with_limits(self, limits: LoopLimits) -> Self {
-        self.configured(|config| config.with_limits(limits))
+        self.map_config(|config| config.with_limits(limits))
     }
 
     /// Sets the budget of a call, in addition to the outer budgets.
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
-        self.configured(|config| config.with_budget(budget))
+        self.map_config(|config| config.with_budget(budget))
     }
 
     /// Adds an inner tool.
     #[must_use]
     pub fn with_tool(self, tool: impl Tool + 'static) -> Self {
-        self.configured(|config| config.with_tool(tool))
+        self.map_config(|config| config.with_tool(tool))
     }
 
     /// Adds inner tools.
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.configured(|config| config.with_tools(tools))
+        self.map_config(|config| config.with_tools(tools))
     }
 
-    /// Adds the tools of a role of the [configuration's groups](LoopConfig::with_groups), or else of the calling
-    /// conversation's.
+    /// Adds the tools of a role. The role is one of the [configuration's groups](LoopConfig::with_groups), or else of the
+    /// groups of the calling conversation.
     #[must_use]
     pub fn with_role(self, role: impl Into<String>) -> Self {
-        self.configured(|config| config.with_role(role))
+        self.map_config(|config| config.with_role(role))
     }
 
     /// Adds a strategy to the inner loop, after the default ones, with its initial tools and its guidance.
     #[must_use]
     pub fn with_strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.configured(|config| config.with_strategy(strategy))
+        self.map_config(|config| config.with_strategy(strategy))
     }
 
     /// Sets the playbook, with its tools. It replaces an earlier playbook.
     #[must_use]
     pub fn with_playbook(self, playbook: Playbook) -> Self {
-        self.configured(|config| config.with_playbook(playbook))
+        self.map_config(|config| config.with_playbook(playbook))
     }
 
     /// Sets the state machine, with its tools. It replaces an earlier state machine, so a copy can
     /// [start in another state](StateMachine::with_initial_state).
     #[must_use]
     pub fn with_state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.configured(|config| config.with_state_machine(machine))
+        self.map_config(|config| config.with_state_machine(machine))
     }
 
     /// Chains tools to objects that inner tools return, as [`LoopConfig::with_chaining`] does.
     #[must_use]
     pub fn with_chaining(self, chaining: Chaining) -> Self {
-        self.configured(|config| config.with_chaining(chaining))
+        self.map_config(|config| config.with_chaining(chaining))
     }
 
     /// Adds a reference to the inner system prompt, with its tools.
     #[must_use]
     pub fn with_reference(self, reference: &Reference) -> Self {
-        self.configured(|config| config.with_reference(reference))
+        self.map_config(|config| config.with_reference(reference))
     }
 
     /// Adds an observer of the inner loop.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
-        self.configured(|config| config.with_observer(observer))
+        self.map_config(|config| config.with_observer(observer))
     }
 
     /// Sets whether the result contains the artifacts of inner agentic tools. By default it does not. It always contains the
     /// artifacts of other inner tools.
     #[must_use]
     pub fn with_nested_artifacts(self, are_included: bool) -> Self {
-        self.configured(|config| config.with_nested_artifacts(are_included))
+        self.map_config(|config| config.with_nested_artifacts(are_included))
     }
 
-    fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+    fn map_config(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
         self.config = change(self.config);
         self
     }
@@ -263,7 +263,7 @@ impl Agent for AgenticTool {
     }
 }
 
-/// Returns the input schema of the parameters.
-fn schema(parameters: &[Parameter]) -> Value {
+/// Returns the input schema for parameters, or that of any object if a parameter is invalid.
+fn input_schema(parameters: &[Parameter]) -> Value {
     Parameter::schema(parameters.iter().cloned()).unwrap_or_else(|_| json!({ "type": "object" }))
 }

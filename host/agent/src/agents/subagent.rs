@@ -46,7 +46,7 @@ pub struct Subagent {
     validator: InputValidator,
     /// Parses a task as the consumed type, which checks rules that a schema cannot express.
     try_parse: fn(Value) -> Result<(), serde_json::Error>,
-    /// The consumed type, as the type of the task on the blackboard.
+    /// The name of the consumed type. It is the type of the task on the blackboard.
     task_kind: &'static str,
     agent: Arc<dyn Agent>,
     sharing: BlackboardSharing,
@@ -56,7 +56,7 @@ pub struct Subagent {
 #[must_use = "call `consuming` with the type of the task"]
 pub struct SubagentBuilder<A: ?Sized> {
     agent: Arc<dyn Agent>,
-    /// The type of the agent, or `dyn Agent` for an agent that was found by name.
+    /// Binds the type parameter `A`: the type of the agent, or `dyn Agent` for an agent that was found by name.
     agent_type: PhantomData<fn(&A)>,
 }
 

@@ -60,7 +60,7 @@ impl AnswerSchema {
         &self.schema
     }
 
-    /// Parses an answer and checks that it fits the schema. The error is a reason for the model.
+    /// Parses an answer and checks that it fits the schema. The error is the reason, as text for the model.
     pub(super) fn parse(&self, answer: &str) -> Result<Value, String> {
         let value = parse_json(answer).map_err(|error| error.to_string())?;
         let Value::Object(fields) = value else {

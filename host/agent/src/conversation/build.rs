@@ -7,8 +7,8 @@ use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
-use super::references::check_references;
 use super::restoration::restore_from_events;
+use super::tool_references::check_tool_references;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
@@ -111,7 +111,7 @@ impl ConversationBuilder {
 }
 
 /// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and
-/// `read_result`.
+/// `read_result`. Returns no tools for another delivery.
 fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
@@ -131,11 +131,11 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context with the journal, through which agents ask their questions. If `are_forwarded`, it also has the
-/// observers of the conversation, to which agents then send their events.
+/// Returns the context with the journal, through which agents ask their questions. If `forwards_agent_events`, it also has the
+/// observers of the conversation, so that agents send their events to these.
 fn with_journal_and_observers(
     context: &ToolContext,
-    are_forwarded: bool,
+    forwards_agent_events: bool,
     observers: &Observers,
     journal: Option<&Arc<Journal>>,
 ) -> ToolContext {
@@ -143,7 +143,7 @@ fn with_journal_and_observers(
         Some(journal) => context.clone().with_extension(journal.clone()),
         None => context.clone(),
     };
-    if are_forwarded {
+    if forwards_agent_events {
         context.with_extension(OuterObservers(observers.clone()))
     } else {
         context
@@ -172,13 +172,13 @@ fn with_workflows(mut config: LoopConfig) -> LoopConfig {
 /// Takes the instructions out of the configuration and returns the system message, or `None` if there are no instructions.
 fn take_system_message(config: &mut LoopConfig) -> Option<String> {
     let guidance = config.guidance.take().filter(|guidance| !guidance.is_empty());
-    let references = std::mem::take(&mut config.reference_prompts);
+    let reference_prompts = std::mem::take(&mut config.reference_prompts);
     let parts: Vec<_> = config
         .system
         .take()
         .into_iter()
         .chain(guidance)
-        .chain(references)
+        .chain(reference_prompts)
         .collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
@@ -190,7 +190,7 @@ fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> 
 }
 
 /// Returns the models of this conversation, or else those of the outer conversation, and the model that is chosen from them. If
-/// nothing is chosen and the conversation has no models of its own, the model is that of the calling conversation.
+/// nothing is chosen and the conversation has no models of its own, the chosen model is that of the calling conversation.
 fn chosen_model(
     config: &LoopConfig,
     goal: Option<&str>,
@@ -238,14 +238,14 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators of the
-/// conversation, the guards of the host, and those of the outer conversation. Checks that the conversation can have each tool
-/// to which a strategy or a decorator refers.
+/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators and the guards
+/// of the configuration, and the guards of the outer conversation. Checks that the conversation can have each tool to which a
+/// strategy or a decorator refers.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);
-    let mut references = strategies.references();
-    references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
+    let mut selectors = strategies.referenced_tools();
+    selectors.extend(decorators.iter().map(|(tools, _)| tools.clone()));
     // A guard of an outer conversation does not have to select a tool of an agent.
     let outer = Guards::of(context);
     let decorators: Vec<_> = decorators
@@ -255,11 +255,12 @@ fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(Tool
         .collect();
     let guards = Guards::among(&decorators);
     let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
-    check_references(&references, &tools, strategies)?;
+    check_tool_references(&selectors, &tools, strategies)?;
     Ok((tools, guards))
 }
 
-/// Assigns names to the initial tools: first to native tools and tools of the host, so that a plugin cannot take their names.
+/// Returns the set of the initial tools. Native tools and tools of the host get their names first, so that a plugin cannot take
+/// these names.
 fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>) -> ToolSet {
     let mut set = ToolSet::new();
     for (selector, decorator) in decorators {

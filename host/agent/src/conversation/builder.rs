@@ -81,19 +81,19 @@ impl ConversationBuilder {
     /// Sets the model. An `Arc` of a model is a model too.
     #[must_use]
     pub fn model(self, model: impl ChatModel + 'static) -> Self {
-        self.configured(|config| config.with_model(model))
+        self.map_config(|config| config.with_model(model))
     }
 
     /// Sets the models among which this conversation and its agents choose. Without a choice, the default model is used.
     #[must_use]
     pub fn models(self, models: Models) -> Self {
-        self.configured(|config| config.with_models(models))
+        self.map_config(|config| config.with_models(models))
     }
 
     /// Chooses one of the [`models`](Self::models) by name, by role, or automatically.
     #[must_use]
     pub fn model_choice(self, choice: impl Into<ModelChoice>) -> Self {
-        self.configured(|config| config.with_model_choice(choice))
+        self.map_config(|config| config.with_model_choice(choice))
     }
 
     /// Sets the goal, which tools and agents can read. By default it is the first user message.
@@ -106,7 +106,7 @@ impl ConversationBuilder {
     /// Limits the total usage of all runs of the conversation, including nested agents.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
-        self.configured(|config| config.with_budget(budget))
+        self.map_config(|config| config.with_budget(budget))
     }
 
     /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model,
@@ -128,24 +128,24 @@ impl ConversationBuilder {
     /// Sets approvals that several conversations share, with their remembered answers.
     #[must_use]
     pub fn shared_approvals(self, approvals: Arc<Approvals>) -> Self {
-        self.configured(|config| config.with_approvals(approvals))
+        self.map_config(|config| config.with_approvals(approvals))
     }
 
     /// Sets whether the outcome contains the artifacts of agentic tools. By default it does.
     #[must_use]
     pub fn nested_artifacts(self, are_included: bool) -> Self {
-        self.configured(|config| config.with_nested_artifacts(are_included))
+        self.map_config(|config| config.with_nested_artifacts(are_included))
     }
 
     /// Sets the system message.
     #[must_use]
     pub fn system(self, instructions: impl Into<String>) -> Self {
-        self.configured(|config| config.with_system(instructions))
+        self.map_config(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled. A state machine or a playbook is restored
-    /// from events. With one of them, [`build`](Self::build) fails if the history has calls and [`resume`](Self::resume) is not
-    /// called.
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. A state machine or a playbook also needs
+    /// the events of the history: without [`resume`](Self::resume), [`build`](Self::build) fails for a history with calls. See
+    /// [`InjectionStrategy::requires_events`].
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -155,7 +155,7 @@ impl ConversationBuilder {
     /// Adds a tool. It replaces an earlier tool with the same id.
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
-        self.configured(|config| config.with_tool(tool))
+        self.map_config(|config| config.with_tool(tool))
     }
 
     /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
@@ -163,26 +163,26 @@ impl ConversationBuilder {
     /// different ids or names.
     #[must_use]
     pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
-        self.configured(|config| config.with_tool_object(object))
+        self.map_config(|config| config.with_tool_object(object))
     }
 
-    /// Adds tools. Native tools get their names before plugin tools, regardless of the order in which they are added.
+    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.configured(|config| config.with_tools(tools))
+        self.map_config(|config| config.with_tools(tools))
     }
 
     /// Sets the tool groups among which the conversation, its turns and its agents choose by role.
     #[must_use]
     pub fn groups(self, groups: ToolGroups) -> Self {
-        self.configured(|config| config.with_groups(groups))
+        self.map_config(|config| config.with_groups(groups))
     }
 
-    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved at the first turn, with its context;
+    /// Adds the tools of a role of the [`groups`](Self::groups). They are resolved when a turn begins, with its context;
     /// [`build`](Self::build) only checks that the role exists.
     #[must_use]
     pub fn role(self, role: impl Into<String>) -> Self {
-        self.configured(|config| config.with_role(role))
+        self.map_config(|config| config.with_role(role))
     }
 
     /// Adds the tools of a group.
@@ -214,18 +214,18 @@ impl ConversationBuilder {
     /// ```
     #[must_use]
     pub fn decorate(self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
-        self.configured(|config| config.with_decorator(tools, decorator))
+        self.map_config(|config| config.with_decorator(tools, decorator))
     }
 
     /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
     /// [decorators](Self::decorate), whether these are added before or after it. If the guard changes the arguments of a call,
     /// a decorator such as an approval therefore sees the changed ones.
     ///
-    /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard. It
-    /// need not select a tool.
+    /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard.
+    /// Unlike for a decorator, [`build`](Self::build) does not fail if `tools` selects no tool.
     #[must_use]
     pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
-        self.configured(|config| config.with_guard(tools, guard))
+        self.map_config(|config| config.with_guard(tools, guard))
     }
 
     /// Adds the tools of a shared set, and follows its changes while the conversation runs.
@@ -237,25 +237,25 @@ impl ConversationBuilder {
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
     #[must_use]
     pub fn reference(self, reference: &Reference) -> Self {
-        self.configured(|config| config.with_reference(reference))
+        self.map_config(|config| config.with_reference(reference))
     }
 
-    /// Adds a strategy after the others, with its initial tools and its guidance.
+    /// Adds a strategy after the others, and its initial tools. Its guidance applies unless guidance is already set.
     #[must_use]
     pub fn strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.configured(|config| config.with_strategy(strategy))
+        self.map_config(|config| config.with_strategy(strategy))
     }
 
     /// Sets the instructions about the use of tools. They replace the guidance of a strategy; an empty text omits them.
     #[must_use]
     pub fn guidance(self, guidance: impl Into<String>) -> Self {
-        self.configured(|config| config.with_guidance(guidance))
+        self.map_config(|config| config.with_guidance(guidance))
     }
 
     /// Replaces all strategies, including the default ones; see [`LoopConfig::with_strategies`].
     #[must_use]
     pub fn strategies(self, strategies: StrategyChain) -> Self {
-        self.configured(|config| config.with_strategies(strategies))
+        self.map_config(|config| config.with_strategies(strategies))
     }
 
     /// Resumes a conversation from its own events: the same tools are visible, with the same names and in the same order.
@@ -273,8 +273,8 @@ impl ConversationBuilder {
     /// tools and strategies; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
     ///
     /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
-    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never
-    /// run again, and a call that may have changed something only after a decision.
+    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process. Calls that ended never
+    /// run again. A call that was interrupted and may have changed something runs again only if a person decides so.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -301,8 +301,8 @@ impl ConversationBuilder {
         self
     }
 
-    /// Prepares a replay: sets its model, approvals and journal, and adds its decorator of all tools and its observer. Set the
-    /// tools and strategies of the recorded run. [`approvals`](Self::approvals) that are set later replace those of the replay.
+    /// Prepares a replay: sets its model and approvals and a journal that stores nothing, and adds its decorator and observer.
+    /// Set the tools and strategies of the recorded run. Later [`approvals`](Self::approvals) replace those of the replay.
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())
@@ -315,10 +315,11 @@ impl ConversationBuilder {
     /// Sets how injected tools are delivered to the model.
     #[must_use]
     pub fn delivery(self, delivery: Delivery) -> Self {
-        self.configured(|config| config.with_delivery(delivery))
+        self.map_config(|config| config.with_delivery(delivery))
     }
 
-    /// Removes all strategies, including the default ones. The playbook, the state machine and the chaining stay.
+    /// Removes all strategies, including the default ones, but not the tools that they added. The playbook, the state machine
+    /// and the chaining stay.
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())
@@ -351,27 +352,26 @@ impl ConversationBuilder {
     /// Sets the options of the model.
     #[must_use]
     pub fn options(self, options: ChatOptions) -> Self {
-        self.configured(|config| config.with_options(options))
+        self.map_config(|config| config.with_options(options))
     }
 
     /// Sets the limits of a run.
     #[must_use]
     pub fn limits(self, limits: LoopLimits) -> Self {
-        self.configured(|config| config.with_limits(limits))
+        self.map_config(|config| config.with_limits(limits))
     }
 
     /// Sets the iteration limit of a run. The other limits are unchanged.
     #[must_use]
     pub fn iterations_max(self, iterations_max: u32) -> Self {
-        self.configured(|config| config.with_iterations_max(iterations_max))
+        self.map_config(|config| config.with_iterations_max(iterations_max))
     }
 
     /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages. The
-    /// system message, the first user message, the current one and the newest messages stay; [`Event::HistoryCompacted`] has
-    /// the summary.
+    /// messages that stay are listed at [`LoopLimits::context_tokens_max`]. [`Event::HistoryCompacted`] has the summary.
     #[must_use]
     pub fn context_tokens_max(self, tokens: u64) -> Self {
-        self.configured(|config| config.with_context_tokens_max(tokens))
+        self.map_config(|config| config.with_context_tokens_max(tokens))
     }
 
     /// Adds an observer.
@@ -383,17 +383,17 @@ impl ConversationBuilder {
     /// Adds an observer that is shared with other owners.
     #[must_use]
     pub fn shared_observer(self, observer: Arc<dyn Observer>) -> Self {
-        self.configured(|config| config.with_observer(observer))
+        self.map_config(|config| config.with_observer(observer))
     }
 
     /// Sets whether the observers receive the events of agents inside the conversation too, at any depth. By default they do
-    /// not. The origin of an event distinguishes them.
+    /// not. The origin of an event identifies the agent.
     #[must_use]
     pub fn nested_events(self, are_forwarded: bool) -> Self {
-        self.configured(|config| config.with_nested_events(are_forwarded))
+        self.map_config(|config| config.with_nested_events(are_forwarded))
     }
 
-    pub(super) fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+    pub(super) fn map_config(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
         self.config = change(self.config);
         self
     }

@@ -59,9 +59,10 @@ impl Conversation {
         self.turn(prompt).run_typed().await
     }
 
-    /// Waits until a late result of a background call has arrived; [`wake`](Self::wake) then runs the model on it at once.
-    /// Returns `false` if no background call is open, or the conversation is cancelled. Dropping the future has no effect.
-    pub async fn late_result(&mut self) -> bool {
+    /// Waits until a late result of a background call has arrived, and returns `true`: [`wake`](Self::wake) then runs the model
+    /// on it without waiting. Returns `false` if no result is expected, or the conversation is cancelled. Dropping the future
+    /// has no effect.
+    pub async fn wait_for_late_result(&mut self) -> bool {
         let cancel = self.state.context.cancel().clone();
         tokio::select! {
             biased;
@@ -70,8 +71,8 @@ impl Conversation {
         }
     }
 
-    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open, or
-    /// the conversation is cancelled.
+    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no result is expected, or the
+    /// conversation is cancelled.
     ///
     /// Call it while the conversation is idle: an application waits for its user and for late results at the same time.
     /// Dropping the future while it waits has no effect. After that, dropping it is like dropping a run.
@@ -89,22 +90,23 @@ impl Conversation {
     /// # }
     /// ```
     pub async fn wake(&mut self) -> Option<Result<RunOutcome, RunError>> {
-        if !self.late_result().await {
+        if !self.wait_for_late_result().await {
             return None;
         }
         let context = self.state.context.clone();
         Some(ToolLoop::new(&mut self.state, &context).run(None).await)
     }
 
-    /// Returns the run that an earlier process did not finish, for a conversation that was built with a
-    /// [journal](ConversationBuilder::journal).
+    /// Returns the run that an earlier process did not finish, if the conversation was built with its
+    /// [journal](ConversationBuilder::journal). Returns `None` once the run is resumed, or a new turn
+    /// begins.
     #[must_use]
     pub fn interrupted_run(&self) -> Option<&InterruptedRun> {
         self.state.interrupted.as_ref()
     }
 
     /// Pins the last message of the user: when the history is [compacted](ConversationBuilder::context_tokens_max), no summary
-    /// replaces it. Returns its text; `None` without a message.
+    /// replaces it. Returns its text, or `None` if the history has no message of the user.
     ///
     /// # Errors
     /// If the [journal](ConversationBuilder::journal) cannot be written.
@@ -119,15 +121,15 @@ impl Conversation {
         Ok(Some(pinned))
     }
 
-    /// Returns a handle that suspends a run, so that another process can continue it; `None` without a
-    /// [journal](ConversationBuilder::journal).
+    /// Returns a handle that suspends a run, so that another process can continue it. Returns `None` for a conversation without
+    /// a [journal](ConversationBuilder::journal).
     #[must_use]
     pub fn suspension(&self) -> Option<Suspension> {
         self.state.journal.clone().map(Suspension)
     }
 
-    /// Decides about a call of the [interrupted run](Self::interrupted_run) that may or may not have taken effect.
-    /// Returns `false` if there is no such call.
+    /// Decides about an [unresolved call](InterruptedRun::unresolved) of the interrupted run, given by its id. Returns `false`
+    /// if there is no such call.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
         let mut open_calls = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
         let Some(unresolved) = open_calls.find(|open| open.call.id == id && open.is_unresolved()) else {
@@ -190,7 +192,7 @@ impl Conversation {
         last_outcome
     }
 
-    /// Returns the number of calls that run in the background.
+    /// Returns the number of background calls whose results the model has not read yet.
     #[must_use]
     pub fn background_calls(&self) -> usize {
         self.state.late_results.open_call_count()
@@ -208,7 +210,7 @@ impl Conversation {
         self.state.process.account().set_budget(budget);
     }
 
-    /// Prepares a turn with its own context, cancellation token or output.
+    /// Prepares a turn with its own settings, such as a context, a cancellation token or roles.
     pub fn turn(&mut self, prompt: impl Into<String>) -> UserTurn<'_> {
         UserTurn::new(&mut self.state, prompt.into())
     }

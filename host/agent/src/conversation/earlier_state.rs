@@ -7,7 +7,8 @@ use crate::process::{ModelUsageKind, ProcessAction};
 use crate::state::{CallIds, ConversationState, History, error_text, interrupted_call};
 use toolwit_core::Error;
 
-/// Returns the history, the events and the interrupted run of a journal.
+/// Takes the entries of earlier processes out of a journal. Returns the history and the events of the conversation, and its
+/// interrupted run.
 pub(super) fn earlier_state(
     journal: &Journal,
     ids: &CallIds,
@@ -49,8 +50,8 @@ fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Restores the runs, calls and usage of the conversation's process from the events of its journal. Does nothing without a
-/// journal.
+/// Restores the runs, calls and usage of the conversation's process from the events of its journal. The cost is computed with
+/// the price of the current model. Does nothing without a journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
     if conversation.journal.is_none() {
         return;

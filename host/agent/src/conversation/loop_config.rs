@@ -16,8 +16,8 @@ use toolwit_core::{Approvals, Decorator, Tool, ToolObject, ToolSelector};
 
 /// The configuration of a loop: model, prompt, tools, strategies, limits and observers.
 ///
-/// Conversations, agentic tools and subagents share this type:
-/// [`ConversationBuilder::config`](super::ConversationBuilder::config),
+/// Conversations and agentic tools share this type: see
+/// [`ConversationBuilder::config`](super::ConversationBuilder::config) and
 /// [`AgenticTool::with_config`](crate::AgenticTool::with_config). Clones share the tools and the model. By default, a loop has
 /// no tools, reveals the tools of facades, and discovers entities.
 ///
@@ -65,8 +65,8 @@ pub struct LoopConfig {
     pub(super) observers: Vec<Arc<dyn Observer>>,
     /// Whether the observers receive the events of agents inside the loop.
     pub(super) has_nested_events: bool,
-    /// Whether a result contains the artifacts of nested agents. By default, the outcome of a conversation contains
-    /// them, and the result of an agent does not.
+    /// Whether the outcome contains the artifacts of nested agentic tools. With `None`, the outcome of a conversation
+    /// contains them, and the result of an agentic tool does not.
     pub(crate) has_nested_artifacts: Option<bool>,
     /// The first error of a setter. Building returns it.
     pub(super) setter_error: Option<Error>,
@@ -163,7 +163,7 @@ impl LoopConfig {
         self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds tools. Native tools receive their names before the tools of plugins, whatever the order in which they were added.
+    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
@@ -178,7 +178,7 @@ impl LoopConfig {
         self.with_object_tools(object.into().tools())
     }
 
-    /// Adds the tools of an object, or stores the error, which building returns.
+    /// Adds the tools of an object, or stores the error, so that building returns it.
     pub(crate) fn with_object_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
         if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
             self.setter_error.get_or_insert(error);
@@ -194,7 +194,7 @@ impl LoopConfig {
         self
     }
 
-    /// Adds the tools of a role. They are resolved at the first turn; building only checks that the role exists.
+    /// Adds the tools of a role. They are resolved when a turn begins; building only checks that the role exists.
     #[must_use]
     pub fn with_role(mut self, role: impl Into<String>) -> Self {
         self.roles.push(role.into());
@@ -314,7 +314,7 @@ impl LoopConfig {
     }
 
     /// Sets the approvals: which calls of the loop, of its plugins and of its agents need one, and who gives it. The approvals
-    /// of an outer conversation apply in addition. By default, no call needs an approval.
+    /// of an outer conversation apply in addition. By default, the loop itself requires no approval.
     #[must_use]
     pub fn with_approvals(mut self, approvals: Arc<Approvals>) -> Self {
         self.approvals = Some(approvals);

@@ -81,7 +81,7 @@ impl Restoration<'_> {
                     self.set_edited_arguments(id, edited);
                 }
             }
-            // A background call is complete with its late result.
+            // The result of a background call follows as a `LateResult`.
             Event::ToolFinished {
                 is_background: true,
                 id,

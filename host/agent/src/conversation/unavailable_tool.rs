@@ -1,15 +1,15 @@
-//! Tools that a resume could not restore.
+//! Stand-ins for tools that could not be restored when the conversation was resumed.
 
 use async_trait::async_trait;
 
 use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A tool that was injected before the resume and cannot be restored, because its implementation or its object is missing. A
-/// call returns an error that names the tool to call instead.
+/// A stand-in for a tool that was injected before the resume and cannot be restored, because its implementation or its object
+/// is missing. A call returns an error with the tool that may inject it again.
 pub(super) struct UnavailableTool {
     definition: ToolDefinition,
-    /// The tool whose result injected it.
+    /// The tool whose result injected the missing tool.
     trigger: ToolName,
 }
 

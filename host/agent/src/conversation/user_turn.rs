@@ -178,7 +178,7 @@ pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext)
         .as_ref()
         .and_then(|run| run.answer_schema.as_deref().cloned());
     let resumed = ToolLoop::new(state, context).resume().await?;
-    // A type `T` of `run_typed` may have a schema that is not of type `object`. The application then parses the answer itself.
+    // A type `T` of `run_typed` can have a schema that is not of type `object`. The application then parses the answer itself.
     let Some(schema) = schema.and_then(|schema| AnswerSchema::new(schema).ok()) else {
         return Ok(resumed);
     };
@@ -189,7 +189,7 @@ pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext)
     Ok(outcome)
 }
 
-/// Runs a turn whose answer follows a schema, as far as the model supports it.
+/// Runs a turn whose request has the schema of the answer. The answer may not fit it: not every model enforces a schema.
 async fn run_with_schema(
     state: &mut ConversationState,
     context: &ToolContext,

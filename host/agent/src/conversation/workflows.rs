@@ -5,10 +5,11 @@ use crate::injection::{Chaining, MachineState, Playbook, StateMachine};
 use toolwit_core::EntityMethods;
 
 impl ConversationBuilder {
-    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object.
+    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the object that a result
+    /// returned last.
     #[must_use]
     pub fn chaining(self, chaining: Chaining) -> Self {
-        self.configured(|config| config.with_chaining(chaining))
+        self.map_config(|config| config.with_chaining(chaining))
     }
 
     /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
@@ -17,7 +18,8 @@ impl ConversationBuilder {
         self.chaining(Chaining::new().with_type(methods))
     }
 
-    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object.
+    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object. See
+    /// [`Chaining::with_any_type`].
     #[must_use]
     pub fn chain_from_any(self) -> Self {
         self.chaining(Chaining::new().with_any_type())
@@ -26,12 +28,12 @@ impl ConversationBuilder {
     /// Sets the playbook and adds its tools. It replaces an earlier playbook and its tools.
     #[must_use]
     pub fn playbook(self, playbook: Playbook) -> Self {
-        self.configured(|config| config.with_playbook(playbook))
+        self.map_config(|config| config.with_playbook(playbook))
     }
 
     /// Sets the state machine and adds its tools. It replaces an earlier state machine and its tools.
     #[must_use]
     pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.configured(|config| config.with_state_machine(machine))
+        self.map_config(|config| config.with_state_machine(machine))
     }
 }

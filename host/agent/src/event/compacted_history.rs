@@ -10,13 +10,13 @@ use crate::model::TokenUsage;
 pub struct CompactedHistory {
     /// The duration of the summarization in milliseconds.
     pub wall_ms: u64,
-    /// The tokens of the summarization.
+    /// The token usage of the summarization.
     pub usage: TokenUsage,
     /// The estimated size of the request before the compaction, in tokens.
     pub tokens: u64,
-    /// The number of oldest messages that the compaction covered. The summary replaced all of them except the pinned ones.
+    /// The number of oldest messages that the compaction covered, including the pinned ones, which the summary did not replace.
     pub older: usize,
-    /// The positions of the pinned messages among these. They remain in the history.
+    /// The positions of the pinned messages among these, in ascending order. They remain in the history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<usize>,
     /// The summary.

@@ -49,7 +49,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// Text was appended to the user message: the descriptions of the tools that strategies added for the message.
+    /// Text was appended to the user message: the descriptions of the tools that strategies added at the start of the turn.
     PromptExtended {
         /// The text.
         text: String,
@@ -79,16 +79,17 @@ pub enum Event {
         /// The number of entities that the conversation has discovered.
         providers: usize,
     },
-    /// A request is sent to the model. Only conversations with a journal emit it.
+    /// A request is sent to the model: for an inference, or for a summary of the history. Only conversations with a journal
+    /// emit it.
     ModelAsked {
-        /// The number of the inference in this run.
+        /// The number of the last inference in this run that has begun.
         iteration: u32,
-        /// The digest of the messages and the declared tools.
+        /// The digest of the request: the messages, and for an inference also the declared tools and the options.
         request: String,
     },
     /// The model responded.
     ModelAnswered {
-        /// The number of the inference.
+        /// The number of the inference in this run.
         iteration: u32,
         /// The duration in milliseconds.
         wall_ms: u64,
@@ -126,8 +127,8 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RecordedApprovalRequest>),
-    /// The decision whether a call may start was made: by the approver, a stored or remembered answer, or a policy that
-    /// denies the call.
+    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies the
+    /// call.
     ApprovalDecided(Box<RecordedApprovalDecision>),
     /// A tool call starts.
     ToolStarted {
@@ -155,7 +156,7 @@ pub enum Event {
         /// The decision.
         resolution: Resolution,
     },
-    /// The calls of the last response did not run and were answered with an error.
+    /// The unanswered calls of the last response were answered with an error, because they will not run.
     OpenCallsAnswered {
         /// The text for the model.
         content: String,
@@ -175,13 +176,13 @@ pub enum Event {
         tool: ToolId,
         /// The duration in milliseconds.
         wall_ms: u64,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The kind of error, if known.
         kind: Option<ErrorKind>,
         /// The text for the model.
         content: String,
-        /// The types of its artifacts.
+        /// The types of the result's artifacts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
         /// Whether the call continues in the background and will deliver a late result.
@@ -204,26 +205,26 @@ pub enum Event {
     },
     /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
     NestedCallStarted {
-        /// The id of the model's call that contains it.
+        /// The id of the model's call in which the nested call runs.
         id: String,
-        /// Its number among the nested calls of that call, from 1.
+        /// The number of the nested call in the model's call, from 1.
         number: u32,
         /// The id of the calling tool.
         caller: ToolId,
         /// The requested tool.
         tool: ToolId,
     },
-    /// A call that a tool made ended.
+    /// A nested call ended.
     NestedCallFinished {
-        /// The id of the model's call that contains it.
+        /// The id of the model's call in which the nested call runs.
         id: String,
-        /// Its number among the nested calls of that call.
+        /// The number of the nested call in the model's call.
         number: u32,
         /// The requested tool.
         tool: ToolId,
         /// The duration in milliseconds.
         wall_ms: u64,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The kind of error, if known.
         kind: Option<ErrorKind>,
@@ -247,15 +248,15 @@ pub enum Event {
         name: ToolName,
         /// The id of the tool.
         tool: ToolId,
-        /// Whether it failed.
+        /// Whether the call failed.
         is_error: bool,
         /// The text for the model.
         content: String,
-        /// The types of its artifacts.
+        /// The types of the result's artifacts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<String>,
     },
-    /// A call was answered without running a tool.
+    /// A call was answered with an error without running a tool.
     CallRefused {
         /// The id of the call.
         id: String,
@@ -282,7 +283,7 @@ pub enum Event {
     },
     /// Tools were injected.
     ToolsInjected {
-        /// The tool whose result injected them; `search_tools` for tools that a user message injected.
+        /// The tool whose result injected them; `search_tools` for tools that strategies added at the start of a turn.
         trigger: ToolName,
         /// Their names, in declaration order.
         names: Vec<ToolName>,
@@ -294,14 +295,15 @@ pub enum Event {
     },
     /// Tools were rebound to another implementation or object, under the same name.
     ToolsRebound {
-        /// The tool whose result caused it.
+        /// The tool whose result caused it; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on.
+    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on. With
+    /// the delivery `gateway`, the result describes them instead.
     ToolsRedefined {
-        /// The tool whose result caused it.
+        /// The tool whose result caused it; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
@@ -320,24 +322,24 @@ pub enum Event {
     },
     /// Tools were removed and can no longer be called. They stay declared until the turn ends.
     ToolsRemoved {
-        /// The tool whose result removed them.
+        /// The tool whose result removed them; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were evicted: they are not declared any more, because of the limit on declared tools, and can still be called.
+    /// Tools were evicted: they are no longer declared, because of the limit on declared tools. They can still be called.
     ToolsEvicted {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were folded: they are not declared any more, because they were not used, and can still be called.
+    /// Tools were folded: they are no longer declared, because they were not used. They can still be called.
     ToolsFolded {
         /// Their names.
         names: Vec<ToolName>,
     },
     /// A tool was not injected: a strategy withheld it, or the application has removed it.
     ToolWithheld {
-        /// The tool whose result was evaluated.
+        /// The tool whose result was evaluated; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// The name of the tool that was not injected.
         name: String,
@@ -354,14 +356,14 @@ pub enum Event {
         /// Its type, as in tool names.
         #[serde(rename = "type")]
         kind: String,
-        /// Its id; `None` for a group, and for an entity that cannot be recognised again.
+        /// Its id; `None` for a group, and for an entity without an id.
         id: Option<String>,
         /// Whether the entity is new, and the instance to which its tools are bound.
         binding: EntityBinding,
         /// The tool names of its methods.
         tools: Vec<ToolName>,
     },
-    /// A result contained an object that cannot become tools.
+    /// A result contained an object whose methods cannot become tools.
     ProviderInvalid {
         /// Its type, as in tool names.
         #[serde(rename = "type")]
@@ -374,7 +376,7 @@ pub enum Event {
         /// The number of declared tools.
         count: usize,
     },
-    /// An injection strategy panicked. No strategy changed the tools after this call.
+    /// An injection strategy panicked during the evaluation of a result. The result did not change the tools.
     StrategyFailed {
         /// The tool whose result was evaluated.
         trigger: ToolName,

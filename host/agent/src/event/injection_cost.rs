@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of tokens by which the tools that were injected since the previous request enlarge a request.
+/// The tokens that the tools injected since the previous request add to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {
     /// The size of the tools' definitions, estimated from their bytes.
     pub estimated_tokens: u64,
-    /// The growth of the request, computed from the usage that the provider reported, minus the estimated size of its new
-    /// messages. `None` if the provider reports no usage, or if the request does not extend an earlier one of the same run.
+    /// The growth of the request since the previous one, minus the estimated size of its new messages. The growth is computed
+    /// from the usage that the provider reported. `None` if the provider reports no usage, or if the request does not extend an
+    /// earlier one of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
     /// The tokens of the request that the provider took from its cache.
@@ -17,7 +18,7 @@ pub struct InjectionCost {
 }
 
 impl InjectionCost {
-    /// Returns the measured tokens, or the estimated ones if there is no measurement.
+    /// Returns the measured tokens, or the estimated ones if `measured_tokens` is `None`.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.measured_tokens.unwrap_or(self.estimated_tokens)

@@ -13,8 +13,8 @@ use toolwit_core::Origin;
 /// [`nested_events`](crate::ConversationBuilder::nested_events) sends the events of its agents to its observers too.
 ///
 /// The run calls observers synchronously and in order. Wrap an observer that may block in a
-/// [`QueuedObserver`](super::QueuedObserver). An observer that panics is not called again, and the run continues. A closure is
-/// an observer.
+/// [`QueuedObserver`](super::QueuedObserver). An observer that panics receives no more events of the conversation, and the run
+/// continues. A closure is an observer.
 pub trait Observer: Send + Sync {
     /// Receives one event.
     fn observe(&self, event: &Event, origin: &Origin);
@@ -30,14 +30,14 @@ impl<F: Fn(&Event, &Origin) + Send + Sync> Observer for F {
 #[derive(Clone)]
 pub(crate) struct Observers {
     origin: Arc<Origin>,
-    all: Vec<Arc<GuardedObserver>>,
+    all: Vec<Arc<IsolatedObserver>>,
 }
 
 /// The observers of an outer conversation, which receive the events of the agents inside it.
 pub(crate) struct OuterObservers(pub(crate) Observers);
 
 /// A wrapper that stops calling an observer after a panic.
-struct GuardedObserver {
+struct IsolatedObserver {
     observer: Arc<dyn Observer>,
     has_panicked: AtomicBool,
 }
@@ -45,8 +45,8 @@ struct GuardedObserver {
 impl Observers {
     /// Combines the observers of a conversation with those of the outer conversation.
     pub(crate) fn new(origin: &Origin, own: Vec<Arc<dyn Observer>>, outer: Option<&OuterObservers>) -> Self {
-        let guarded = own.into_iter().map(|observer| {
-            Arc::new(GuardedObserver {
+        let isolated = own.into_iter().map(|observer| {
+            Arc::new(IsolatedObserver {
                 observer,
                 has_panicked: AtomicBool::new(false),
             })
@@ -54,7 +54,7 @@ impl Observers {
         let outer = outer.into_iter().flat_map(|outer| outer.0.all.iter().cloned());
         Self {
             origin: Arc::new(origin.clone()),
-            all: guarded.chain(outer).collect(),
+            all: isolated.chain(outer).collect(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Observers {
     }
 }
 
-impl GuardedObserver {
+impl IsolatedObserver {
     fn emit(&self, event: &Event, origin: &Origin) {
         if self.has_panicked.load(Ordering::Relaxed) {
             return;

@@ -8,7 +8,7 @@ use std::thread;
 use super::{Event, Observer};
 use toolwit_core::Origin;
 
-/// Calls an observer on a separate thread, so that a slow observer does not block the run.
+/// An [`Observer`] that calls another one on a separate thread, so that a slow observer does not block the run.
 ///
 /// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the `QueuedObserver` is
 /// dropped and the queue is empty, or when the observer panics.
@@ -23,7 +23,7 @@ enum QueueItem {
 }
 
 impl QueuedObserver {
-    /// Starts the thread.
+    /// Starts the thread that calls `observer`.
     ///
     /// # Errors
     /// [`io::Error`] if the thread cannot be started.
@@ -35,7 +35,8 @@ impl QueuedObserver {
         Ok(Self { queue })
     }
 
-    /// Blocks until the observer has received all events so far. Do not call it on a thread of an async executor.
+    /// Blocks until the observer has processed all events so far, or has panicked. Do not call this method on a thread of an
+    /// async executor.
     pub fn flush(&self) {
         let (sender, receiver) = channel();
         if self.queue.send(QueueItem::Flush(sender)).is_ok() {

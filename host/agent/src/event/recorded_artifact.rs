@@ -13,9 +13,9 @@ pub struct RecordedArtifact {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its value; null if it is omitted.
+    /// Its value; null if the value is omitted.
     pub value: Value,
-    /// The size and the digest of a value that is too large.
+    /// The size and the digest of the value, if it is omitted because it is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<OmittedValue>,
 }
@@ -31,8 +31,8 @@ pub struct OmittedValue {
 }
 
 impl OmittedValue {
-    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than these, subtracts
-    /// nothing and returns its size and digest.
+    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than the
+    /// remaining bytes, subtracts nothing and returns the size and the digest of the value.
     fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_len(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
@@ -47,8 +47,8 @@ impl OmittedValue {
 }
 
 impl RecordedArtifact {
-    /// Records the artifacts of a result. A value is omitted if it would make the total exceed
-    /// [`RECORDED_ARTIFACTS_BYTES_MAX`].
+    /// Records the artifacts of a result. A value is omitted if the recorded values would exceed
+    /// [`RECORDED_ARTIFACTS_BYTES_MAX`] together.
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {

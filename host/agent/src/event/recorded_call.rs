@@ -1,4 +1,4 @@
-//! The records of calls in events, from which a call is continued after a crash.
+//! The records of calls in events. After a crash, they determine how a call is continued.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub enum Resolution {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedStart {
-    /// The digest of the tool's definition.
+    /// The digest of the tool's definition, to detect a later change.
     pub definition: String,
     /// The arguments with which the call runs, without the secrets of its plugin.
     pub arguments: Arguments,
@@ -35,7 +35,7 @@ pub struct RecordedStart {
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_redacted: bool,
-    /// The rules of the grant that the call would use.
+    /// The rules of the grant that the call can use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
     /// The digest of the code of the tool, if it is known.
@@ -44,7 +44,7 @@ pub struct RecordedStart {
 }
 
 impl RecordedStart {
-    /// Describes the start of a call whose arguments are those of the model and have no secrets.
+    /// Describes the start of a call without a grant, whose arguments are those of the model and have no secrets.
     #[must_use]
     pub fn new(definition: impl Into<String>, arguments: Arguments, effect: Effect, key: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl RecordedStart {
 pub struct RecordedOutcome {
     /// The text for the model.
     pub text: String,
-    /// The text for the user.
+    /// The text for the user; `None` for a silent result, and for one without such a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_text: Option<String>,
     /// Whether the call failed.
@@ -78,7 +78,7 @@ pub struct RecordedOutcome {
     /// Whether the result ends the run as its answer.
     #[serde(skip_serializing_if = "is_false")]
     pub is_final: bool,
-    /// Whether the call continued in the background, to deliver its result later.
+    /// Whether the call continued in the background and was to deliver its result later.
     #[serde(skip_serializing_if = "is_false")]
     pub is_pending: bool,
     /// The artifacts.

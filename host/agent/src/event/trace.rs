@@ -18,7 +18,7 @@ pub const TRACE_VERSION: u32 = 1;
 pub struct TraceEntry {
     /// The version of the schema.
     pub version: u32,
-    /// The number of the line or entry, from 0.
+    /// The number of the line in the trace, or of the entry in the session, from 0.
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,

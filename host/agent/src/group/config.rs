@@ -61,7 +61,7 @@ struct GroupsFile {
 pub struct GroupConfig {
     /// Purpose of the tools.
     pub description: String,
-    /// Source of the tools. By default all sources are used.
+    /// Name of the only source of the tools. By default all sources are used.
     pub provider: Option<String>,
     /// Tools, by name or id. A missing tool is skipped with a warning.
     pub tools: Vec<String>,
@@ -77,7 +77,7 @@ impl GroupsConfig {
     /// Parses the tables `[groups.ROLE]` of a `toolwit.toml`. Other tables are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with line and column.
+    /// [`ErrorKind::Configuration`] if the text is not valid; the message has the line and the column.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let file: GroupsFile = toml::from_str(text).map_err(|error| {
             let message = format!("the tool groups cannot be parsed: {error}");

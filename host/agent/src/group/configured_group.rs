@@ -1,4 +1,4 @@
-//! A configured group: which sources can have its tools, and which tools belong to it.
+//! A configured group, which decides which tools belong to it, and which sources can have these tools.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::source_tools::has_name;
 use toolwit_core::Tool;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A group of the configuration, with its patterns.
+/// A group of the configuration, with its compiled patterns.
 #[derive(Clone)]
 pub(super) struct ConfiguredGroup {
     pub(super) config: GroupConfig,
@@ -33,7 +33,8 @@ impl ConfiguredGroup {
         Ok(Self { config, patterns })
     }
 
-    /// Returns whether a source can have tools of the group, as far as that is known without contacting it.
+    /// Returns whether a source can have tools of the group, without contacting the source. Returns `true` if that is not
+    /// known.
     pub(super) fn can_come_from(&self, source: &dyn ToolSource) -> bool {
         match (&self.config.provider, source.listed_names()) {
             (Some(provider), _) => source.name() == provider,
@@ -47,13 +48,14 @@ impl ConfiguredGroup {
         self.config.tools.iter().any(|name| has_name(tool.as_ref(), name)) || self.matches(tool.definition().name())
     }
 
-    /// Returns the listed tools that do not exist.
+    /// Returns the names and ids in the group's list that none of `tools` has.
     pub(super) fn missing<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
         let is_missing = |name: &&String| !tools.iter().any(|tool| has_name(tool.as_ref(), name));
         self.config.tools.iter().filter(is_missing)
     }
 
-    /// Returns whether no other source can add a tool: the group only lists tools, and all of them exist.
+    /// Returns whether `tools` has all tools of the group, so that no other source can add one. It is `false` for a group with
+    /// patterns, or without a list of tools.
     pub(super) fn is_complete(&self, tools: &[Arc<dyn Tool>]) -> bool {
         self.patterns.is_empty() && !self.config.tools.is_empty() && self.missing(tools).next().is_none()
     }

@@ -2,16 +2,16 @@
 
 mod config;
 mod configured_group;
-mod resolver;
 mod source;
 mod source_cache;
 mod source_tools;
+mod tool_groups;
 
 pub use config::{GroupConfig, GroupPermission, GroupsConfig};
-pub use resolver::ToolGroups;
 pub use source::{FixedTools, ToolSource};
 pub(crate) use source_cache::SourceCache;
 pub use source_tools::SourceTools;
+pub use tool_groups::ToolGroups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct ToolGroup {
     pub role: String,
     /// Purpose of the tools.
     pub description: String,
-    /// Name of the source that provides the tools.
+    /// Name of the only source of the tools; `None` for a group that is built in code, or that uses all sources.
     pub provider: Option<String>,
     /// Declared permissions of the tools. They are informational and grant nothing.
     pub permissions: BTreeSet<GroupPermission>,
@@ -38,7 +38,7 @@ pub struct ToolGroup {
 }
 
 impl ToolGroup {
-    /// Creates a group of tools.
+    /// Creates a group of tools, without a provider, permissions and metadata.
     #[must_use]
     pub fn new(role: impl Into<String>, description: impl Into<String>, tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {

@@ -19,7 +19,8 @@ pub trait ToolSource: Send + Sync {
     /// Returns the names and ids of the tools if the source can list them without being contacted. The default
     /// implementation returns `None`.
     ///
-    /// If a source returns names, a role without a provider queries it only if one of these names belongs to the role.
+    /// If a source returns names, a group without a provider queries the source only if one of these names belongs to the
+    /// group.
     fn listed_names(&self) -> Option<Vec<String>> {
         None
     }
@@ -27,8 +28,7 @@ pub trait ToolSource: Send + Sync {
     /// Returns the tools that the source returned last for this caller, without contacting the source. The default
     /// implementation returns `None`.
     ///
-    /// A source whose tools change during a call returns the new tools here, so that the model has them for its next
-    /// call.
+    /// A source whose tools change during a call returns the new tools here, so that they are declared in the next request.
     fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         None
     }

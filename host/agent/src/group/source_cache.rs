@@ -9,7 +9,8 @@ use super::source::ToolSource;
 use super::source_tools::SourceTools;
 use toolwit_core::{Error, ToolContext};
 
-/// The tools of the sources that a conversation and its agents have queried, by the names of the sources. Clones share them.
+/// The tools of the sources that a conversation and its agents have queried, by the names of the sources. Clones share the
+/// cached tools.
 ///
 /// Each outermost conversation has a cache of its own, because a source may return other tools for another caller.
 #[derive(Clone, Default)]

@@ -53,7 +53,7 @@ impl SourceTools {
     /// Returns the tool with this name or id.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The error lists the first existing names.
+    /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The suggestion lists the first names that exist.
     pub fn required_tool_by_name(&self, name: &str) -> Result<Arc<dyn Tool>, Error> {
         self.tool_by_name(name).ok_or_else(|| {
             let names = self.tools.iter().take(NAMES_LISTED_MAX);

@@ -52,14 +52,14 @@ impl InjectionStrategy for EntityTools {
 struct Evaluation<'a> {
     context: &'a InjectionContext<'a>,
     injection: Injection,
-    /// Identities of the entities with their own tools that this result has returned so far.
+    /// Identities of the entities in this result that were processed so far and have their own tools.
     discovered_identities: HashSet<EntityIdentity>,
-    /// Ids of the methods of these entities, and of entities without an identity.
+    /// Ids of the methods of these entities, and of the processed entities without an identity.
     discovered_tool_ids: HashSet<ToolId>,
 }
 
 impl Evaluation<'_> {
-    /// Adds the tools of one object, or the reason of its rejection.
+    /// Adds the tools of one object. If the object cannot become tools, records it as rejected.
     fn add(&mut self, provider: &Arc<dyn ToolProvider>) {
         let identity = identity_of(provider.as_ref());
         let depth = self.depth_of(identity.as_ref(), provider.as_ref());
@@ -104,14 +104,14 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the group of which an entity is a member, if an earlier result returned it together with many others.
+    /// Returns the group of which an entity is a member, or `None` if no earlier result returned it together with many others.
     fn group_of(&self, identity: &EntityIdentity) -> Option<EntityGroup> {
         let group = self.context.entities().group(&identity.namespace, &identity.prefix)?;
         group.contains(&identity.id).then(|| group.clone())
     }
 
-    /// Records that a group's member without its own tools was returned again, in a result with few entities. It keeps using the
-    /// tools of the group.
+    /// Records that a group's member without its own tools was returned again, in a result with few entities. It keeps using
+    /// the tools of the group.
     fn record_returned_member(
         &mut self,
         identity: &EntityIdentity,
@@ -156,8 +156,8 @@ impl Evaluation<'_> {
         self.context.entities().own_tools_of(&identity_of(entity)?)
     }
 
-    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act. Entities that
-    /// have their own tools keep them.
+    /// Adds one set of tools for the entities of a type, which become members of a group. The tools take the id of the entity
+    /// on which they act. Entities that have their own tools keep them.
     fn add_group(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
             rejection(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
@@ -211,8 +211,8 @@ impl Evaluation<'_> {
             })
     }
 
-    /// Returns the instance to which the methods of an entity are bound. An entity without an identity counts as returned
-    /// before if all its methods are present.
+    /// Returns the instance to which the methods of an entity are bound. If one of the methods was lost when the conversation
+    /// was resumed, they are rebound. An entity without an identity counts as returned before if all its methods are present.
     fn binding(
         &self,
         identity: Option<&EntityIdentity>,
@@ -241,8 +241,8 @@ impl Evaluation<'_> {
         self.context.tools().by_id(id).is_some() || self.discovered_tool_ids.contains(id)
     }
 
-    /// Assigns a new id to a method if another tool has its id. Without this, a type whose method ids are not unique would
-    /// replace the tools of another entity.
+    /// Returns a method of an entity, with a new id if another tool has its id. Without this, a type whose method ids are not
+    /// unique would replace the tools of another entity.
     fn with_unique_id(&self, identity: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let Some(identity) = identity else { return method };
         let id = &method.definition().id;
@@ -265,8 +265,8 @@ fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
     Some(EntityIdentity::new(provider.namespace(), provider.prefix(), id))
 }
 
-/// Partitions the objects of a result. The objects of a type that has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids
-/// form one part, and every other object is a part of its own. The parts with one object are first.
+/// Partitions the objects of a result. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, these objects
+/// form one part. Every other object is a part of its own. The parts with one object are first.
 fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
     let mut large_types: IndexMap<_, Vec<_>> = IndexMap::new();

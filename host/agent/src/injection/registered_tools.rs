@@ -12,16 +12,16 @@ use toolwit_core::{SharedToolSet, Tool, ToolId};
 /// Offers the tools of a [`SharedToolSet`], and follows its changes: at the beginning of a turn and after each call. The next
 /// request declares newly registered tools, and the new definition of a tool that was registered again.
 ///
-/// An instance must be used in one conversation only, since it records the tools that the conversation already has.
+/// An instance must be used in one conversation only, since it records the tools that it has offered to the conversation.
 pub struct RegisteredTools {
     shared_tools: SharedToolSet,
     offered: Mutex<OfferedTools>,
 }
 
-/// The tools of the shared set that the conversation already has.
+/// The tools of the shared set that were offered to the conversation.
 #[derive(Default)]
 struct OfferedTools {
-    /// The version of the shared set that contains exactly these tools.
+    /// The version of the shared set at which these were its tools.
     version: u64,
     tools: HashMap<ToolId, Arc<dyn Tool>>,
 }

@@ -9,7 +9,8 @@ use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
-/// Several strategies as one. They are evaluated in order on the same view, and their changes are merged.
+/// Several strategies as one. They are evaluated in order on the same view, and their changes are merged. An object of a result
+/// that one of them [claims](InjectionStrategy::claims) is hidden from those that claim no object of the result.
 ///
 /// ```
 /// use toolwit_agent::injection::{StrategyChain, EntityTools, Injection, InjectionContext};
@@ -72,10 +73,10 @@ impl StrategyChain {
 impl InjectionStrategy for StrategyChain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
-        let reduced_call = self.without_claimed_objects(context.call());
+        let unclaimed_call = self.without_claimed_objects(context.call());
         for strategy in &self.strategies {
             let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
-            let injection = match &reduced_call {
+            let injection = match &unclaimed_call {
                 Some(call) if !context.call().result.providers.iter().any(claims) => {
                     strategy.evaluate(&InjectionContext::after(call, context.view()))
                 }
@@ -110,10 +111,10 @@ impl InjectionStrategy for StrategyChain {
         self.strategies.iter().any(|strategy| strategy.claims(provider))
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         self.strategies
             .iter()
-            .flat_map(|strategy| strategy.references())
+            .flat_map(|strategy| strategy.referenced_tools())
             .collect()
     }
 

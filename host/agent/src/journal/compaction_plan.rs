@@ -51,25 +51,26 @@ fn is_prompt(message: &Message) -> bool {
     matches!(&message.role, Role::User { content } if !content.starts_with(HEADING))
 }
 
-/// Pins the last message of the user. Returns its text; `None` if the user wrote no message.
+/// Pins the last message of the user. Returns its text, or `None` if there is no message of the user.
 pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
     let last = messages.iter_mut().rev().find(|message| is_prompt(message))?;
     last.is_pinned = true;
     Some(last.content())
 }
 
-/// Returns the plan of a compaction, or `None` if it would not shorten the history enough to be worth an inference.
+/// Returns the plan of a compaction, or `None` if the compaction would not save an eighth of `tokens_max`, and so would not be
+/// worth an inference.
 ///
 /// The newest messages stay: as many as fit into a quarter of `tokens_max`, and at least the last message that is not the
 /// answer to a call, with the messages after it. They begin with a message that is not the answer to a call, so that calls and
 /// answers stay together. The first user message, the last one and the messages that the application pinned stay too.
 pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option<CompactionPlan> {
     let (_, messages) = split_system(messages);
-    let recent_max = tokens_max / 4;
-    let (mut older, mut recent) = (messages.len(), 0);
+    let recent_tokens_max = tokens_max / 4;
+    let (mut older, mut recent_tokens) = (messages.len(), 0);
     for (position, message) in messages.iter().enumerate().rev() {
-        recent += message_tokens(message);
-        if recent > recent_max && older < messages.len() {
+        recent_tokens += message_tokens(message);
+        if recent_tokens > recent_tokens_max && older < messages.len() {
             break;
         }
         if !matches!(message.role, Role::Tool { .. }) {
@@ -93,8 +94,8 @@ pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option
         .collect();
     let replaced = older_messages.iter().enumerate();
     let replaced = replaced.filter(|(position, _)| !pinned.contains(position));
-    let saved: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
-    (saved > tokens_max / 8).then_some(CompactionPlan { older, pinned })
+    let saved_tokens: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
+    (saved_tokens > tokens_max / 8).then_some(CompactionPlan { older, pinned })
 }
 
 /// Returns the messages with a summary in place of the older ones that the plan does not pin.
@@ -144,13 +145,13 @@ fn message_text(message: &Message) -> String {
     text
 }
 
-/// Returns the beginning of a text in an element with the name of its author, or nothing for an empty text.
-fn excerpt(author: &str, text: &str) -> String {
+/// Returns the beginning of a text in an XML element with this name, or an empty string for an empty text.
+fn excerpt(element: &str, text: &str) -> String {
     let end = text.floor_char_boundary(EXCERPT_BYTES_MAX);
     match text.get(..end).unwrap_or_default() {
         "" => String::new(),
-        start if end < text.len() => format!("<{author}>{start} …</{author}>\n"),
-        full => format!("<{author}>{full}</{author}>\n"),
+        start if end < text.len() => format!("<{element}>{start} …</{element}>\n"),
+        full => format!("<{element}>{full}</{element}>\n"),
     }
 }
 

@@ -18,8 +18,10 @@ pub enum JournalError {
     /// The session exists already.
     #[error("the session `{0}` exists already")]
     Exists(SessionId),
-    /// The name of a session is not allowed.
-    #[error("`{0}` is not a session name: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.` or `-`")]
+    /// The name of a session is not valid.
+    #[error(
+        "`{0}` is not a valid session name: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.` or `-`"
+    )]
     Name(String),
     /// An entry cannot be read, such as one of a newer version.
     #[error("entry {sequence} of the session cannot be read: {reason}")]
@@ -29,7 +31,7 @@ pub enum JournalError {
         /// The reason.
         reason: String,
     },
-    /// The entries contradict each other.
+    /// The entries contradict each other, or do not form a valid history.
     #[error("the session cannot be continued: {0}")]
     Divergence(String),
     /// No call waits for an answer to this question: it does not exist, or the call was decided, or its run ended.

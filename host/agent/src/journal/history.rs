@@ -4,9 +4,9 @@ use super::compaction_plan::{CompactionPlan, compact, pin_last_prompt};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
-/// Returns the messages of a conversation after these events, without the system message. If the last run did not end, the
-/// calls of its last response stay open: those without an answer have no message. `cancelled_answer` is the answer to cancelled
-/// calls.
+/// Returns the messages of a conversation after these events, without the system message. Calls that were cancelled have
+/// `cancelled_answer` as their answer. If the last run did not end, the unanswered calls of its last response stay open: they
+/// have no answer in the messages.
 pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelled_answer: &str) -> Vec<Message> {
     let mut history = HistoryBuilder {
         messages: Vec::new(),

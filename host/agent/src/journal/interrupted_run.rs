@@ -18,13 +18,13 @@ pub struct InterruptedRun {
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
-    /// The number of calls of the run that were answered so far.
-    pub(crate) calls_requested: u32,
+    /// The number of calls of the run that have an answer, without those of [`Event::OpenCallsAnswered`].
+    pub(crate) answered_calls: u32,
     /// The names of the tools that were declared to the model.
     pub(crate) declared_tools: Vec<ToolName>,
     /// The start of the last call of each tool, also in earlier runs of the session.
     pub(crate) last_starts: HashMap<ToolName, RecordedStart>,
-    /// The last response of the model; `None` if a later request began.
+    /// The last response of the model; `None` if the last request has no response.
     pub(crate) last_reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
@@ -81,7 +81,7 @@ pub struct UnresolvedCall {
     pub tool: ToolId,
     /// The arguments, without secrets.
     pub arguments: Arguments,
-    /// The granted rules that applied.
+    /// The rules of the grant that the call could use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
     /// The digest of the code that ran, if it is known.
@@ -97,8 +97,8 @@ impl InterruptedRun {
         open.filter_map(OpenCall::as_unresolved).collect()
     }
 
-    /// Returns the calls that a person decided to run again and that have not started again. A program that asks for approvals
-    /// can treat the decision as an approval, for a call with the same arguments, grant and code.
+    /// Returns the calls that a person decided to run again, and that have not started again since. A program that asks for
+    /// approvals can treat the decision as an approval of a call with the same arguments, grant and code.
     #[must_use]
     pub fn decided_again(&self) -> Vec<UnresolvedCall> {
         let again = Some(Resolution::RunAgain);
@@ -133,10 +133,12 @@ impl OpenCall {
         })
     }
 
-    /// Returns whether the call began, may have changed something, and has neither an outcome nor a decision.
+    /// Returns whether a person must decide about the call: it began, may have changed something, and has neither an outcome
+    /// nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
-        // An edited call would run again with the arguments of the history, not with those that the person edited.
+        // A call without effect class `Write` runs again without a decision. An edited one would then run with the arguments of
+        // the history instead of the edited ones, so only a read may.
         let is_write = started.start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
@@ -156,7 +158,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         loop_id: String::new(),
         answer_schema: None,
         iterations: 0,
-        calls_requested: 0,
+        answered_calls: 0,
         declared_tools: crate::event::visible_tools(events),
         last_starts: events.iter().filter_map(recorded_start).collect(),
         last_reply: None,
@@ -171,7 +173,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     Some(run)
 }
 
-/// Returns the start of a call, with the name of its tool.
+/// Returns the start of a call, with the name of its tool. Returns `None` for an event without a recorded start.
 fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
     match event {
         Event::ToolStarted { name, start, .. } => Some((name.clone(), start.as_deref()?.clone())),
@@ -180,6 +182,7 @@ fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
 }
 
 impl InterruptedRun {
+    /// Applies an event of the run. `outcomes` has the recorded outcomes of the calls that returned so far, by call id.
     fn apply(&mut self, event: &Event, outcomes: &mut HashMap<String, RecordedOutcome>) {
         match event {
             Event::TurnStarted {
@@ -268,6 +271,6 @@ impl InterruptedRun {
     fn close(&mut self, id: &str) {
         self.remove_question(id);
         self.open.retain(|open| open.call.id != id);
-        self.calls_requested = self.calls_requested.saturating_add(1);
+        self.answered_calls = self.answered_calls.saturating_add(1);
     }
 }

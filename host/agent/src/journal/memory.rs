@@ -17,7 +17,7 @@ use toolwit_core::ApprovalAnswer;
 #[derive(Clone, Default)]
 pub struct MemoryJournalStore {
     sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
-    /// Notified when an answer is stored.
+    /// Notifies the tasks that wait for an answer when one is stored.
     answer_signal: Arc<watch::Sender<()>>,
 }
 
@@ -45,15 +45,19 @@ impl MemoryJournalStore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a function with a session.
-    fn with<T>(&self, session: &SessionId, apply: impl FnOnce(&mut MemorySession) -> T) -> Result<T, JournalError> {
+    /// Calls a function with a session. The error is [`JournalError::Missing`].
+    fn with_session<T>(
+        &self,
+        session: &SessionId,
+        apply: impl FnOnce(&mut MemorySession) -> T,
+    ) -> Result<T, JournalError> {
         let mut sessions = self.lock();
         let stored = sessions.get_mut(session);
         stored.map(apply).ok_or_else(|| JournalError::Missing(session.clone()))
     }
 
     fn store_answer(&self, session: &SessionId, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
-        let is_first = self.with(session, |stored| match stored.answers.entry(question) {
+        let is_first = self.with_session(session, |stored| match stored.answers.entry(question) {
             Entry::Vacant(vacant) => {
                 vacant.insert(answer.clone());
                 true
@@ -99,7 +103,7 @@ impl JournalStore for MemoryJournalStore {
     }
 
     async fn entries(&self, session: &SessionId) -> Result<Vec<TraceEntry>, JournalError> {
-        self.with(session, |stored| stored.entries.values().cloned().collect())
+        self.with_session(session, |stored| stored.entries.values().cloned().collect())
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
@@ -115,14 +119,14 @@ impl JournalStore for MemoryJournalStore {
         Ok(summaries)
     }
 
-    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError> {
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError> {
         let mut sessions = self.lock();
         let stored = sessions.get(session);
         let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
         if sessions.contains_key(new) {
             return Err(JournalError::Exists(new.clone()));
         }
-        let prefix = stored.entries.range(..entries);
+        let prefix = stored.entries.range(..end);
         let fork = MemorySession {
             entries: prefix.map(|(number, entry)| (*number, entry.clone())).collect(),
             ..MemorySession::default()
@@ -144,7 +148,7 @@ impl JournalStore for MemoryJournalStore {
     }
 
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
-        self.with(session, |stored| stored.is_open)
+        self.with_session(session, |stored| stored.is_open)
     }
 
     async fn store_answer(
@@ -157,14 +161,14 @@ impl JournalStore for MemoryJournalStore {
     }
 
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
-        self.with(session, |stored| stored.answers.clone())
+        self.with_session(session, |stored| stored.answers.clone())
     }
 }
 
 #[async_trait]
 impl JournalWriter for MemoryWriter {
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError> {
-        self.store.with(&self.session, |stored| {
+        self.store.with_session(&self.session, |stored| {
             for entry in entries {
                 stored.entries.entry(entry.sequence).or_insert(entry);
             }
@@ -177,7 +181,7 @@ impl JournalWriter for MemoryWriter {
 
     async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
         self.store
-            .with(&self.session, |stored| stored.answers.get(&question).cloned())
+            .with_session(&self.session, |stored| stored.answers.get(&question).cloned())
     }
 
     async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {

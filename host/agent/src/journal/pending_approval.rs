@@ -17,7 +17,7 @@ pub struct PendingApproval {
     pub asked_at_ms: u64,
     /// The question, with the call as it would run.
     pub question: RecordedApprovalRequest,
-    /// Whether the call differs from that of an earlier question with its id, such as by another grant.
+    /// Whether an earlier question about the same call id differed, for example in the arguments or the grant.
     pub has_changed: bool,
     /// The stored answer, if there is one. The run has not used it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,8 +38,8 @@ pub(crate) struct OpenQuestion {
     asked_at_ms: u64,
     question: RecordedApprovalRequest,
     has_changed: bool,
-    /// Whether the process that asked the question has ended. An equal question of the resumed run is then the same
-    /// question.
+    /// Whether the process that asked the question has ended. If the resumed run asks an equal question, it counts as this
+    /// one, with its number and its stored answer.
     is_of_earlier_process: bool,
 }
 
@@ -63,12 +63,13 @@ impl OpenQuestions {
         questions
     }
 
-    /// Returns the question about a call.
+    /// Returns the open question about the call with this id.
     pub(crate) fn find(&self, call: &str) -> Option<&OpenQuestion> {
         self.open.iter().find(|open| open.question.id == call)
     }
 
-    /// Returns the questions. A question about a call that another call makes is included only if `is_running`.
+    /// Returns the questions. A question about a call that another call makes is included only if the process of the run still
+    /// exists (`is_running`), because no other process can repeat such a call.
     pub(crate) fn pending(self, is_running: bool) -> impl Iterator<Item = PendingApproval> {
         let open = self.open.into_iter();
         open.filter(move |open| is_running || open.question.callers.is_empty())
@@ -134,8 +135,8 @@ impl OpenQuestions {
         });
     }
 
-    /// Removes the questions about calls that other calls make. If a call continues in the background, they stay, because it
-    /// may have made them.
+    /// Removes the questions about calls that other calls make. If a call continues in the background, these questions stay,
+    /// because they can be about calls that it makes.
     fn end_run(&mut self) {
         if self.background_calls.is_empty() {
             self.open.retain(|open| open.question.callers.is_empty());

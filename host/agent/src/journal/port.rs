@@ -71,7 +71,7 @@ impl From<SessionId> for String {
 
 /// A store of sessions. Only one writer can hold a session; any number of readers can read it.
 ///
-/// No method blocks a thread of the executor.
+/// A method must not block a thread of the async executor.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
     /// Creates a session and opens it.
@@ -98,11 +98,11 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Store`].
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
 
-    /// Creates a session from the entries of another one with numbers below `entries`. The new session is not opened.
+    /// Creates a session from the entries of another one whose numbers are lower than `end`. The new session is not opened.
     ///
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Store`].
-    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError>;
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError>;
 
     /// Removes a session.
     ///
@@ -116,8 +116,8 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Stores an answer to a question, also while a writer holds the session. Returns `false` if the question already
-    /// has an answer. Answers are not entries: they need no writer, and a [fork](Self::fork) does not have them.
+    /// Stores an answer to a question, unless the question has one. Returns `false` if it already has an answer. Answers are
+    /// not entries: they can be stored while a writer holds the session, and a [fork](Self::fork) does not have them.
     ///
     /// Call [`answer_approval`](Self::answer_approval) instead to check first that the question is open.
     ///
@@ -136,8 +136,8 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError>;
 
-    /// Returns the questions about calls that wait for an answer in a session, in their order. Questions about calls
-    /// that other calls make are included only while a writer holds the session.
+    /// Returns the questions of a session about calls that have neither started nor been refused, in their order, with their
+    /// stored answers. Questions about calls that other calls make are included only while a writer holds the session.
     ///
     /// # Errors
     /// As [`entries`](Self::entries).
@@ -180,26 +180,27 @@ pub trait JournalStore: Send + Sync {
 /// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
 #[async_trait]
 pub trait JournalWriter: Send + Sync {
-    /// Stores entries. After the method has returned, they survive the end of the process. All of them are stored, or none.
-    /// An entry whose number is stored already is skipped.
+    /// Stores all entries, or none. After the method has returned, they survive the end of the process. An entry whose number
+    /// is stored already is skipped.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError>;
 
-    /// Stores an answer to a question of the session. Returns `false` if the question already has an answer.
+    /// Stores an answer to a question of the session, unless the question has one. Returns `false` if it already has an answer.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError>;
 
-    /// Returns the stored answer to a question of the session.
+    /// Returns the stored answer to a question of the session, or `None` if the question has none yet.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError>;
 
-    /// Waits until a question of the session has an answer, also of another process. Dropping the future ends the wait.
+    /// Waits until a question of the session has an answer, which another process may store too, and returns the answer.
+    /// Dropping the future ends the wait.
     ///
     /// # Errors
     /// [`JournalError::Store`].

@@ -59,8 +59,8 @@ impl Journal {
         Ok(Self::new(session.clone(), writer, earlier))
     }
 
-    /// Creates a journal that stores nothing. Its conversation emits all events that a [`Replay`](crate::Replay) needs, such as
-    /// to a [`Trace`](crate::Trace).
+    /// Creates a journal that stores nothing. With it, a conversation emits all events that a [`Replay`](crate::Replay) needs,
+    /// so that a [`Trace`](crate::Trace) can record them.
     #[must_use]
     pub fn unstored() -> Self {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
@@ -74,7 +74,7 @@ impl Journal {
     }
 
     /// Returns the settings that an earlier process [stored](Self::store_settings) last, with the number of their
-    /// entry. They are available until a conversation is built with the journal.
+    /// entry. Returns `None` if no process stored settings, or after a conversation was built with the journal.
     #[must_use]
     pub fn settings(&self) -> Option<(u64, Value)> {
         let earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl Journal {
         })
     }
 
-    /// Stores the settings of the program for the runs from here on, together with the next events. The settings must not
+    /// Records the settings of the program for the runs from here on. They are stored with the next events, and must not
     /// contain secrets.
     pub fn store_settings(&self, settings: Value) {
         let settings = Box::new(settings);
@@ -162,7 +162,8 @@ impl Journal {
         entries
     }
 
-    /// Returns the number of the open question about a call, and whether it is stored.
+    /// Returns the number of the open question about a call, and whether the question is stored. Returns `None` if no question
+    /// about the call is open.
     pub(super) fn question_about(&self, call: &str) -> Option<(u64, bool)> {
         let state = self.lock();
         let number = state.questions.find(call)?.number;
@@ -174,8 +175,7 @@ impl Journal {
         &*self.writer
     }
 
-    /// Omits the values of artifacts that exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`] together with those of the earlier calls
-    /// of the run.
+    /// Omits the values of artifacts with which the artifacts of the run would exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`].
     pub(crate) fn limit_artifacts(&self, outcome: &mut RecordedOutcome) {
         outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes_left);
     }
@@ -229,7 +229,8 @@ impl Observer for Journal {
     }
 }
 
-/// Stores the last events of a conversation that was dropped, such as the end of a cancelled run.
+/// Stores the last events of a conversation that was dropped, such as the end of a cancelled run, in a task of the current
+/// runtime. They are lost if there is no runtime.
 impl Drop for Journal {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Answers to questions about calls, from the approver or from another process.
+//! Questions about calls, which the approver or another process answers.
 
 use futures::FutureExt;
 
@@ -8,7 +8,7 @@ use toolwit_core::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalRequest, App
 
 impl Journal {
     /// Asks the approver about a call. Unless the approver answers at once, the question is stored, so that another process can
-    /// answer it. The first answer counts.
+    /// answer it. The first answer counts. If the store fails, the question counts as unanswered.
     pub(crate) async fn ask(
         &self,
         approver: &dyn Approver,

@@ -17,13 +17,13 @@ pub struct SessionSummary {
     pub session: SessionId,
     /// The time of its first entry, in milliseconds since 1970 UTC; 0 for an empty session.
     pub created_at_ms: u64,
-    /// The time of its last entry.
+    /// The time of its last entry, in milliseconds since 1970 UTC; 0 for an empty session.
     pub changed_at_ms: u64,
     /// The number of its entries.
     pub entries: u64,
     /// The number of its turns.
     pub turns: u32,
-    /// The start of its first user message; empty if there is none.
+    /// The start of its first user message; empty if the session has no user message.
     pub prompt: String,
     /// Whether its last run did not end.
     pub is_interrupted: bool,
@@ -35,7 +35,7 @@ pub struct SessionSummary {
 
 impl SessionSummary {
     /// Summarizes a session from its entries, or from a selection that has at least the first entry, the last one, and all that
-    /// begin or end a turn. `count` is the number of all its entries.
+    /// begin or end a turn. `count` is the number of entries in the session, not in the selection.
     #[must_use]
     pub fn of(session: SessionId, count: u64, entries: &[TraceEntry]) -> Self {
         let mut summary = Self {

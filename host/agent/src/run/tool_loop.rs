@@ -148,7 +148,7 @@ impl<'c> ToolLoop<'c> {
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         run.answer_schema = interrupted.answer_schema.as_deref().cloned();
         run.tally.iterations = interrupted.iterations;
-        run.tally.calls_requested = interrupted.calls_requested;
+        run.tally.calls_requested = interrupted.answered_calls;
         run.conversation.process.begin_run(None);
         let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{RequestedPermissions, guest_directory, http_grant};
 
-/// Returns the requests in the manifest that the section of a component contains. A capability without a list requests
-/// everything of its kind, which no grant can express.
+/// Returns the permissions that the manifest in a component's section `act:component` requests. A capability without a list
+/// requests everything of its kind. No grant can express such a request, so it is returned as text.
 pub(super) fn requested_permissions(plugin: &str, manifest: &Value) -> RequestedPermissions {
     let mut permissions = RequestedPermissions::default();
     let capabilities = manifest.pointer("/std/capabilities").and_then(Value::as_object);

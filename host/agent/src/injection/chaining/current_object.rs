@@ -8,7 +8,7 @@ use toolwit_core::{
     Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
 };
 
-/// The text in place of an entity's id, in the id of a method of the current object: `…#func(*current)`.
+/// The text that stands for the entity in the id of a method of the current object: `…#func(*current)`.
 const CURRENT: &str = "current";
 
 /// Returns the id of a method that is bound to the current object.
@@ -21,9 +21,9 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
     *id == current_method_id(id)
 }
 
-/// Returns whether the tool is bound to an object: whether it, or a tool that it decorates, was created by [`bound_method`].
-/// Such a tool has a layer that redefines another tool without a decorator. A [`MethodWithoutObject`] has no layers except
-/// decorators.
+/// Returns whether a method of the current object is bound to an object: whether the tool, or one that it decorates, was
+/// created by [`bound_method`]. Such a tool has a layer that gives another tool a new definition and is not a decorator. A
+/// [`MethodWithoutObject`] has no layers except decorators.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
 }

@@ -17,12 +17,12 @@ type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send +
 
 /// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
 ///
-/// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type do
-/// not get tools of their own. The tools of an added type are declared from the start and are locked until a result holds
-/// exactly one object of the type: an entity, or an [`Artifact`] with a live object. This object becomes the current one, and
-/// each further result with exactly one object replaces it. A result with several objects of the type does not change it.
-/// Objects without methods are ignored. With [`with_any_type`](Self::with_any_type), objects of all other types are chained
-/// too. Their tools are added with the first object.
+/// The strategy is an alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a
+/// chained type do not get tools of their own. The tools of an added type are declared from the start and are locked until a
+/// result holds exactly one object of the type: an entity, or an [`Artifact`] with a live object. This object becomes the
+/// current one, and each further result with exactly one object replaces it. A result with several objects of the type does
+/// not change it. Objects without methods are ignored. With [`with_any_type`](Self::with_any_type), objects of all other types
+/// are chained too. Their tools are added with the first object.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
 #[derive(Clone, Default)]
@@ -36,11 +36,11 @@ pub struct Chaining {
 #[derive(Clone)]
 struct ChainedType {
     prefix: String,
-    /// Whether an object is of the type.
+    /// Returns whether an object is of the type.
     matches: Arc<Matches>,
-    /// Whether an object of the type may become the current object.
+    /// Returns whether an object of the type may become the current object.
     accepts: Arc<Accepts>,
-    /// Returns the live object of an artifact with its methods, or `None` if it is not of the type.
+    /// Returns the live object of an artifact as an entity, or `None` if the artifact has no object of the type.
     entity_of_artifact: Arc<EntityOfArtifact>,
     methods: Vec<ToolDefinition>,
 }
@@ -58,7 +58,7 @@ impl Chaining {
         self.with_type_where(methods, |_: &T, _| true)
     }
 
-    /// Adds a Rust type. Only objects that `accept` admits become the current object.
+    /// Adds a Rust type. Only objects for which `accept` returns `true` become the current object.
     #[must_use]
     pub fn with_type_where<T: Send + Sync + 'static>(
         mut self,
@@ -79,7 +79,8 @@ impl Chaining {
         self
     }
 
-    /// Adds the type of the entities with a namespace and a prefix, such as a resource of a plugin, with the methods of the type.
+    /// Adds the type of the entities with a namespace and a prefix, such as a resource of a plugin, with the methods of the
+    /// type.
     #[must_use]
     pub fn with_namespace(
         mut self,
@@ -114,7 +115,7 @@ impl Chaining {
         self
     }
 
-    /// Returns whether the strategy has no types.
+    /// Returns whether the strategy chains no type.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.types.is_empty() && !self.has_any_type
@@ -175,7 +176,7 @@ impl InjectionStrategy for Chaining {
 
 impl ChainedType {
     /// Returns the only object of the type in a result: the only entity, or without entities the only artifact with a live
-    /// object.
+    /// object. Returns `None` if the result has no object of the type, or several.
     fn single_object(&self, result: &ToolResult) -> Option<Arc<dyn ToolProvider>> {
         let entities = result
             .providers
@@ -191,8 +192,7 @@ impl ChainedType {
 }
 
 impl Chaining {
-    /// Makes an object of any type the current one. Removes the tools that are bound to current objects of other types, except
-    /// tools that are declared from the start.
+    /// Makes an object of a type that was not added the current one. Removes the tools of the previous such object.
     fn replace_current(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
         bind(injection, provider, context);
         let remains = |tool: &&NamedTool| {
@@ -249,7 +249,7 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
     });
 }
 
-/// Returns the Rust object of an entity, or `None` if it is not a `T`.
+/// Returns the Rust object of an entity, or `None` if the entity has none, or it is not a `T`.
 fn rust_object<T: Any>(provider: &dyn ToolProvider) -> Option<&T> {
     provider.object()?.downcast_ref()
 }

@@ -36,7 +36,7 @@ pub enum EntityBinding {
     New,
     /// The entity was returned before: its tools stay bound to the earlier instance.
     Kept,
-    /// The entity was returned before: its tools are rebound to this instance.
+    /// The entity was returned before, or its tools were bound to another object: they are rebound to this instance.
     Rebound,
 }
 
@@ -50,13 +50,15 @@ pub struct DiscoveredEntity {
     pub prefix: String,
     /// Ids of its methods.
     pub tools: Vec<ToolId>,
-    /// Nesting depth: 1 for an entity that an initial tool returned, 2 for one that a method of such an entity returned.
+    /// Nesting depth: 1 for an entity that a tool other than a method returned, 2 for one that a method of such an entity
+    /// returned.
     pub depth: u32,
     /// The instance to which its tools are bound now.
     pub binding: EntityBinding,
     /// The instance to which its tools are bound when a result returns it again.
     pub rebinding: Rebinding,
-    /// The members to add to a group: those of this group, or this entity if it is already a member of one. `None` otherwise.
+    /// The members to add to a group: the entities of this group; or this entity, if it is a member of a group already. `None`
+    /// for other entities.
     pub group_addition: Option<GroupAddition>,
     /// Namespace of its type.
     pub namespace: String,

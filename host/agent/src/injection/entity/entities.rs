@@ -33,7 +33,7 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// Records an entity or a group that a result returned, and adds the new members to the group.
+    /// Records an entity or a group that a result returned, and adds the members of the discovery to their group.
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
@@ -72,7 +72,7 @@ impl Entities {
         self.lost_tools.insert(tool);
     }
 
-    /// Marks a lost tool as added again.
+    /// Marks a tool as no longer lost, because it was added again.
     pub(crate) fn mark_recovered(&mut self, tool: &ToolId) {
         self.lost_tools.remove(tool);
     }
@@ -95,7 +95,7 @@ impl Entities {
         self.by_identity.get(identity).map(|record| record.own_tools.as_slice())
     }
 
-    /// Returns the group of a type, or `None` if each entity of the type has its own tools.
+    /// Returns the group of a type, or `None` if the type has no group, because all its entities so far have their own tools.
     #[must_use]
     pub fn group(&self, namespace: &str, prefix: &str) -> Option<&EntityGroup> {
         self.groups.get(&(namespace.to_owned(), prefix.to_owned()))

@@ -25,7 +25,8 @@ use toolwit_core::{
 pub struct EntityGroup {
     /// The members by id.
     members: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
-    /// The [serial group](Tool::serial_group) of calls that do not select a member, if calls on one member must not overlap.
+    /// The [serial group](Tool::serial_group) of calls that do not select an existing member. It is used if the calls on one
+    /// member must not overlap.
     serial_group: u64,
 }
 
@@ -46,7 +47,7 @@ impl EntityGroup {
             .contains_key(id)
     }
 
-    /// Adds entities. One that is already a member is replaced only if its type is rebound to the latest instance.
+    /// Adds entities. If an entity is a member already, the new instance replaces it only with [`Rebinding::Latest`].
     fn add(&self, entities: &[Arc<dyn ToolProvider>]) {
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         for entity in entities {
@@ -67,8 +68,8 @@ impl EntityGroup {
         members.get(id).cloned()
     }
 
-    /// Returns the decorators of the tool that runs when a method is called on the member with this id. `method` is the id of
-    /// the unbound method.
+    /// Returns the decorators of the tool that runs when the shared tool of a method is called for the member with this id.
+    /// `method` is the id of the unbound method. The list is empty if the member does not exist or does not have the method.
     fn decorators_of(&self, id: &str, method: &ToolId) -> Vec<Arc<dyn Decorator>> {
         let tools = self.get(id).map(|member| member.tools()).unwrap_or_default();
         let tool = tools.iter().find(|tool| tool.definition().id.unbound() == *method);
@@ -134,7 +135,7 @@ impl ToolProvider for MemberWithOwnTools {
     }
 }
 
-/// The entities of a result that become members of a group.
+/// The entities of a result that become members of a group, with the group.
 #[derive(Clone)]
 pub struct GroupAddition {
     group: EntityGroup,
@@ -146,7 +147,7 @@ impl GroupAddition {
         Self { group, members }
     }
 
-    /// Returns guards of a method: those of the members' own tools that a call of the shared method would skip. The caller
+    /// Returns the guards of the members' own tools for a method that a call of the shared method would skip. The caller
     /// attaches them to the shared method.
     pub(crate) fn missing_guards(
         &self,
@@ -270,7 +271,8 @@ impl Tool for SharedMethod {
         self.serial_group
     }
 
-    /// Returns the serial group of the member's own tool, so that calls on one object run in order whichever tool they use.
+    /// Returns the serial group of the method that the call runs, so that calls on one object run in order, whether they use
+    /// the shared tool or a tool of the object.
     fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
         let id = arguments.get(&self.id_parameter).and_then(Value::as_str);
         match id.and_then(|id| self.method_of(id)) {
@@ -279,7 +281,7 @@ impl Tool for SharedMethod {
         }
     }
 
-    /// Returns the access of the method that the call runs, or the default access if the arguments select no method.
+    /// Returns the access of the method that the call runs, or the default access if the arguments do not select a method.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let mut arguments = arguments.clone();
         match arguments.remove(&self.id_parameter) {

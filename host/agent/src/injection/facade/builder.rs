@@ -16,7 +16,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// Default name of the parameter that takes the category.
 const CATEGORY_PARAMETER: &str = "category";
 
-/// The category that contains every tool. A facade with categories has it if at least one of its tools has no category.
+/// The name of the category that contains every tool. A facade with categories has this category if at least one of its tools
+/// has no category.
 const ALL: &str = "all";
 
 /// Builds a [`Facade`].
@@ -32,21 +33,21 @@ pub struct FacadeBuilder {
     /// Each tool with its categories.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
     category_parameter: String,
-    selection: Option<Selection>,
+    tools_function: Option<ToolsFunction>,
     usage_notes: Option<Arc<str>>,
     is_exclusive: bool,
 }
 
 /// A function that creates inner tools when the facade is called.
 #[derive(Clone)]
-enum Selection {
+enum ToolsFunction {
     /// The schema of the arguments, and the function that takes them.
     Select(Value, Arc<Select>),
     Fetch(Arc<Fetch>),
 }
 
 impl Facade {
-    /// Starts building a facade. From the description, the model decides when to call it.
+    /// Starts building a facade. The model decides by the description when to call it.
     pub fn builder(name: impl Into<String>, description: impl Into<String>) -> FacadeBuilder {
         FacadeBuilder::new(name.into(), description.into())
     }
@@ -70,7 +71,7 @@ impl Facade {
         Self::builder(name, description).tools(tools).build()
     }
 
-    /// Creates a facade for the methods of an object, or returns `None` if that fails.
+    /// Creates a facade for the methods of an object, or returns `None` if [`of_object`](Self::of_object) fails.
     #[must_use]
     pub fn of_object_or_none(
         name: impl Into<String>,
@@ -91,13 +92,14 @@ impl FacadeBuilder {
             own_category: None,
             tools: Vec::new(),
             category_parameter: CATEGORY_PARAMETER.to_owned(),
-            selection: None,
+            tools_function: None,
             usage_notes: None,
             is_exclusive: false,
         }
     }
 
-    /// Sets the id of the facade, for example that of a plugin's interface. By default it is that of a native tool.
+    /// Sets the id of the facade, for example that of a plugin's interface. By default it is the id of a native tool with the
+    /// facade's name.
     pub fn id(mut self, id: ToolId) -> Self {
         self.id = id;
         self
@@ -137,7 +139,8 @@ impl FacadeBuilder {
     /// Adds inner tools to a category.
     ///
     /// A facade with categories takes the category as its argument and reveals the tools of that category. A tool can be in
-    /// several categories. A tool without a category is revealed with each; the category `all` then reveals all tools.
+    /// several categories. If a tool has no category, it is revealed with each category, and the facade has the further
+    /// category `all`, which reveals all tools.
     pub fn category(mut self, category: impl Into<String>, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let category = category.into();
         for tool in tools {
@@ -153,7 +156,7 @@ impl FacadeBuilder {
     }
 
     /// Sets the schema of the facade's arguments, and a function that creates tools from these arguments and the context when
-    /// the facade is called.
+    /// the facade is called. It replaces a function that was set before.
     ///
     /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
     /// call and when a conversation is resumed, so it must return the same tools for the same arguments.
@@ -161,7 +164,7 @@ impl FacadeBuilder {
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.selection = Some(Selection::Select(schema, Arc::new(select)));
+        self.tools_function = Some(ToolsFunction::Select(schema, Arc::new(select)));
         self
     }
 
@@ -171,18 +174,19 @@ impl FacadeBuilder {
     where
         F: Fn(&ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.select_with(no_arguments(), move |_, context| tools(context))
+        self.select_with(no_arguments_schema(), move |_, context| tools(context))
     }
 
-    /// Sets an asynchronous function that fetches tools when the facade is called. It receives the caller's context, with
-    /// the caller's tokens. Fetched tools are not recovered when a conversation is resumed: the model must call the facade
-    /// again.
+    /// Sets an asynchronous function that fetches tools when the facade is called. It receives the caller's context, which can
+    /// hold access tokens. Fetched tools are not restored when a conversation is resumed: the model must call the facade again.
     pub fn fetch_with<F, Fut>(mut self, fetch: F) -> Self
     where
         F: Fn(ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<Arc<dyn Tool>>, ToolError>> + Send + 'static,
     {
-        self.selection = Some(Selection::Fetch(Arc::new(move |_, context| Box::pin(fetch(context)))));
+        self.tools_function = Some(ToolsFunction::Fetch(Arc::new(move |_, context| {
+            Box::pin(fetch(context))
+        })));
         self
     }
 
@@ -192,9 +196,10 @@ impl FacadeBuilder {
         self
     }
 
-    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends. The other tools
-    /// stay declared and are locked, since hiding them would invalidate the provider's prompt cache. The model leaves the
-    /// facade by answering, as the result of the facade and of each call of a locked tool explains.
+    /// Makes the facade exclusive: after it is called, only the facade, its inner tools, the tools that their results add, and
+    /// tools of the host can be called until the turn ends. The other tools stay declared and are locked, since hiding them
+    /// would invalidate the provider's prompt cache. The model leaves the facade by answering, as the result of the facade and
+    /// of each call of a locked tool explains.
     pub fn exclusive(mut self) -> Self {
         self.is_exclusive = true;
         self
@@ -203,30 +208,33 @@ impl FacadeBuilder {
     /// Creates the facade. A facade without tools is valid and reveals nothing; a warning with its name is logged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the facade has both categories and a selection, or if the schema is not an object
-    /// schema.
+    /// [`ErrorKind::Configuration`] if the facade has both categories and a function that creates tools, or if the schema of
+    /// its arguments is not of type `object`.
     pub fn build(self) -> Result<Facade, Error> {
         let builder = self.clone();
-        if self.tools.is_empty() && self.selection.is_none() {
+        if self.tools.is_empty() && self.tools_function.is_none() {
             tracing::warn!(facade = self.name, "the facade has no inner tools");
         }
         let has_categories = self.tools.iter().any(|(_, categories)| !categories.is_empty());
         let fixed_tools: Tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
-        let (schema, rule) = match self.selection {
+        let (schema, rule) = match self.tools_function {
             Some(_) if has_categories => {
-                let message = format!("the facade `{}` has categories and a selection", self.name);
+                let message = format!(
+                    "the facade `{}` has categories and a function that creates its tools",
+                    self.name
+                );
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("take the category as an argument of the selection, or remove the selection"));
+                    .with_suggestion("let the function take the category as an argument, or remove it"));
             }
-            Some(Selection::Select(schema, select)) => (schema, RevealRule::Selected(select)),
-            Some(Selection::Fetch(fetch)) => (no_arguments(), RevealRule::Fetched(fetch)),
+            Some(ToolsFunction::Select(schema, select)) => (schema, RevealRule::Selected(select)),
+            Some(ToolsFunction::Fetch(fetch)) => (no_arguments_schema(), RevealRule::Fetched(fetch)),
             None if has_categories => {
                 let categories = by_category(&self.tools);
                 let schema = category_schema(&self.category_parameter, categories.keys());
                 let parameter = self.category_parameter;
                 (schema, RevealRule::ByCategory { parameter, categories })
             }
-            None => (no_arguments(), RevealRule::All),
+            None => (no_arguments_schema(), RevealRule::All),
         };
         let contents = Arc::new(FacadeContents {
             name: self.name.clone(),
@@ -289,6 +297,6 @@ fn category_schema<'c>(parameter: &str, categories: impl Iterator<Item = &'c Str
     })
 }
 
-fn no_arguments() -> Value {
+fn no_arguments_schema() -> Value {
     json!({"type": "object", "properties": {}})
 }

@@ -16,7 +16,8 @@ pub(super) type Fetch = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Res
 pub(super) struct FacadeContents {
     /// Preferred name of the facade.
     pub(super) name: String,
-    /// The fixed tools of all categories. A call may reveal further tools, which a function selects or fetches.
+    /// The tools that were added to the builder, of all categories. A call may reveal further tools, which a function creates
+    /// or fetches.
     pub(super) fixed_tools: Tools,
     pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
@@ -34,7 +35,7 @@ pub(super) enum RevealRule {
     },
     /// Reveals the fixed tools and those that a function creates from the arguments.
     Selected(Arc<Select>),
-    /// Reveals the fixed tools and those that a future returns.
+    /// Reveals the fixed tools and those that an asynchronous function fetches.
     Fetched(Arc<Fetch>),
 }
 
@@ -62,7 +63,7 @@ impl FacadeContents {
         Ok(result)
     }
 
-    /// Reveals the tools that need no asynchronous function.
+    /// Reveals the tools that do not have to be fetched.
     fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.rule {
             RevealRule::All => self.with_fixed_tools(Vec::new()),
@@ -82,8 +83,8 @@ impl FacadeContents {
     }
 
     /// Reveals the fixed tools and these additional tools.
-    fn with_fixed_tools(&self, created: Tools) -> RevealedTools {
-        self.revealed(self.fixed_tools.iter().cloned().chain(created).collect())
+    fn with_fixed_tools(&self, additional: Tools) -> RevealedTools {
+        self.revealed(self.fixed_tools.iter().cloned().chain(additional).collect())
     }
 
     fn revealed(&self, tools: Tools) -> RevealedTools {

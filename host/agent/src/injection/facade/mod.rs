@@ -69,7 +69,7 @@ impl Facade {
         self.builder.tools(tools).build()
     }
 
-    /// Returns the inner tools that do not depend on the arguments.
+    /// Returns the inner tools that exist before a call, in all categories: those that were added to the facade.
     #[must_use]
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         self.contents.fixed_tools()

@@ -9,7 +9,8 @@ impl Facade {
     /// Creates the facade of an object whose type has the attribute `#[facade]`. Inner facades are included.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidProvider`] if it or an inner facade has neither tools nor inner facades; otherwise as
+    /// [`ErrorKind::InvalidProvider`] if the object or that of an inner facade has neither tools nor inner facades; otherwise
+    /// as
     /// [`FacadeObject::facade`] and [`FacadeBuilder::build`](super::FacadeBuilder::build).
     pub fn from_instance<T: FacadeObject>(object: T) -> Result<Self, Error> {
         Self::from_shared(Arc::new(object))
@@ -23,7 +24,8 @@ impl Facade {
         from_outline(object.facade()?)
     }
 
-    /// Creates the facade of an object whose type has the attribute `#[facade]`, or returns `None` if that fails.
+    /// Creates the facade of an object whose type has the attribute `#[facade]`, or returns `None` if
+    /// [`from_instance`](Self::from_instance) fails.
     #[must_use]
     pub fn from_instance_or_none<T: FacadeObject>(object: T) -> Option<Self> {
         Self::from_instance(object).ok()

@@ -51,7 +51,7 @@ impl Reference {
         format!("# {}\n{}\n\n{}", self.name, self.description, self.instructions)
     }
 
-    /// Returns the tools as the model sees them without a facade.
+    /// Returns the tools, for a conversation that declares them without a facade.
     #[must_use]
     pub fn direct_tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools

@@ -16,8 +16,8 @@ use toolwit_core::{
 /// Maximum number of tool names in the guidance of a tool that an exclusive facade locks.
 const NAMES_SHOWN_MAX: usize = 20;
 
-/// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
-/// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
+/// Injects the inner tools of a [`Facade`](super::Facade) when the facade is called. It works for any tool whose result has
+/// [`RevealedTools`](toolwit_core::RevealedTools).
 ///
 /// The facade stays declared. Inner tools that are already present are not added again. Tools that were created for other
 /// arguments are rebound under the same names.
@@ -96,7 +96,7 @@ impl InjectionStrategy for Unfolding {
     }
 }
 
-/// The exclusive facade that is open in this turn.
+/// The exclusive facade that is open in the current turn.
 struct ExclusiveFacade<'a> {
     view: ConversationView<'a>,
     facade: &'a NamedTool,
@@ -104,8 +104,8 @@ struct ExclusiveFacade<'a> {
 }
 
 impl<'a> ExclusiveFacade<'a> {
-    /// Returns the exclusive facade that was called last in this turn. A facade without inner tools is not open, since it would
-    /// leave the model without callable tools.
+    /// Returns the exclusive facade that was called last in this turn, or `None` if no facade is open. A facade without inner
+    /// tools is not open, since it would leave the model without callable tools.
     fn open_in(view: &ConversationView<'a>) -> Option<Self> {
         let facades = view.tools().exclusive_facades();
         let called_now = facades.filter_map(|facade| {
@@ -161,7 +161,7 @@ impl<'a> ExclusiveFacade<'a> {
 struct FacadeOpening<'a> {
     context: &'a InjectionContext<'a>,
     revealed: &'a RevealedTools,
-    facade: ToolId,
+    facade_id: ToolId,
     /// Whether the previous successful call of the facade had the same arguments.
     is_repeated: bool,
     injection: Injection,
@@ -170,19 +170,19 @@ struct FacadeOpening<'a> {
 impl<'a> FacadeOpening<'a> {
     fn new(context: &'a InjectionContext<'a>, revealed: &'a RevealedTools) -> Self {
         let call = context.call();
-        let facade = call.tool.definition().id.clone();
-        let previous_call = context.calls().last_success(&facade);
+        let facade_id = call.tool.definition().id.clone();
+        let previous_call = context.calls().last_success(&facade_id);
         Self {
             is_repeated: previous_call.is_some_and(|(_, past)| past.arguments == call.arguments),
             context,
             revealed,
-            facade,
+            facade_id,
             injection: Injection::none(),
         }
     }
 
-    /// Returns the injection that adds the revealed tools and their context tool. If the facade is nested too deep, the injection
-    /// only withholds it.
+    /// Returns the injection that adds the revealed tools and their context tool. If the facade is nested too deep, the
+    /// injection only withholds it.
     fn into_injection(mut self) -> Injection {
         if self.ancestors().count() >= FACADE_DEPTH_MAX {
             let reason = format!("it is nested in {FACADE_DEPTH_MAX} facades, which is the limit");
@@ -197,7 +197,8 @@ impl<'a> FacadeOpening<'a> {
     }
 
     /// Lists an inner tool, and adds it. It is not added again if the same tool is present, or if a tool with its id is present
-    /// and the arguments of the facade did not change. A tool that cannot be used is withheld instead.
+    /// and the arguments of the facade did not change. A tool is withheld instead if it would be nested in itself, or if the
+    /// application removed it.
     fn reveal(&mut self, tool: &Arc<dyn Tool>) {
         let tools = self.context.tools();
         if let Some(present) = find_same(tool, tools) {
@@ -232,14 +233,14 @@ impl<'a> FacadeOpening<'a> {
         let facade = &self.context.call().name;
         let mut names = definition.names.clone();
         names.extend(definition.names.first().map(|name| format!("{facade}_{name}")));
-        let id = definition.id.within(&self.facade);
+        let id = definition.id.within(&self.facade_id);
         Arc::new(tool.clone().with_identity(id, names))
     }
 
     /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far, unless an up-to-date one is
     /// present.
     fn add_context_tool(&mut self) {
-        let id = self.facade.bound_to("context");
+        let id = self.facade_id.bound_to("context");
         let is_present = self.context.tools().by_id(&id).is_some();
         if self.injection.listed.is_empty() || (is_present && self.injection.add.is_empty()) {
             return;
@@ -263,7 +264,7 @@ impl<'a> FacadeOpening<'a> {
         let revealed_ids = self
             .context
             .lineage()
-            .children(&self.facade)
+            .children(&self.facade_id)
             .iter()
             .chain(&self.injection.listed);
         let present_ids = revealed_ids.filter(|id| !added_ids.contains(id) && visited_ids.insert(id));
@@ -282,12 +283,13 @@ impl<'a> FacadeOpening<'a> {
     /// Returns the facades in which this one is nested, nearest first.
     fn ancestors(&self) -> impl Iterator<Item = &'a NamedTool> {
         let tools = self.context.tools();
-        let ancestors = self.context.lineage().ancestors(&self.facade);
+        let ancestors = self.context.lineage().ancestors(&self.facade_id);
         let named = ancestors.filter_map(|id| tools.by_id(id));
         named.filter(|tool| tool.tool.facade().is_some())
     }
 
-    /// Returns whether `id`, the id of an [innermost] tool, is that of this facade or of a facade in which it is nested.
+    /// Returns whether an id is that of this facade, or of a facade in which this one is nested. All ids are compared without
+    /// decorators, as those of [`innermost`] tools.
     fn is_within(&self, id: &ToolId) -> bool {
         let own_id = &innermost(&self.context.call().tool).definition().id;
         own_id == id
@@ -306,7 +308,7 @@ fn innermost(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
     decorator_chain(tool).last().unwrap_or(tool)
 }
 
-/// Returns the tool of the set that is `tool`, possibly decorated.
+/// Returns the tool of the set that is `tool`, or decorates it.
 fn find_same<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
     let variants = tools.variants(&tool.definition().id);
     variants
@@ -314,7 +316,7 @@ fn find_same<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTo
         .find(|variant| is_same(&variant.tool, tool))
 }
 
-/// Returns whether `tool` is `other`, possibly decorated.
+/// Returns whether `tool` is `other`, or decorates it.
 fn is_same(tool: &Arc<dyn Tool>, other: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| address(layer) == address(other))
 }

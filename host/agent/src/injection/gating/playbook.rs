@@ -9,12 +9,13 @@ use toolwit_core::{NamedTool, SelectorMap, Tool, ToolSelector};
 
 /// Tools with a recommended order: each tool may be locked until a condition holds.
 ///
-/// The tools of the playbook are declared from the start. A call of a locked tool returns the missing condition, and nothing
-/// runs. The playbook is stateless: before each call, the conditions are evaluated on the view of the conversation. Tools that
-/// are not in the playbook are not affected.
+/// The tools of the playbook are declared from the start. A call of a locked tool does not run, and returns guidance on how to
+/// satisfy the condition. The playbook is stateless: before each call, the conditions are evaluated on the view of the
+/// conversation. Tools that are not in the playbook are not affected.
 ///
-/// A lock belongs to the identity of a tool: it also locks the tool behind a facade and under another name, and it locks a
-/// method of every instance. The methods of entities that a locked tool returned are not locked themselves.
+/// A lock belongs to the identity of a tool: it also locks the tool behind a facade and under another name. The lock of a
+/// method applies to the method of all entities. The methods of entities that a locked tool returned are not locked
+/// themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,10 +38,10 @@ pub struct Playbook {
     tools: Vec<Arc<dyn Tool>>,
     locks: SelectorMap<Unlock>,
     /// The tools that the conversation must have.
-    references: Vec<ToolSelector>,
+    referenced_tools: Vec<ToolSelector>,
     /// Whether a lock depends on earlier calls.
     depends_on_calls: bool,
-    /// Whether the application decided that earlier calls without events do not count.
+    /// Whether the application decided that the calls of a history without events do not count.
     is_restarted: bool,
 }
 
@@ -54,7 +55,7 @@ impl Playbook {
     /// Adds a tool that can be called from the start.
     #[must_use]
     pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.references.push(ToolSelector::from(&tool.definition().id));
+        self.referenced_tools.push(ToolSelector::from(&tool.definition().id));
         self.tools.push(tool);
         self
     }
@@ -66,20 +67,21 @@ impl Playbook {
         self.with_tool(tool).with_lock(id, unlock)
     }
 
-    /// Locks tools that the conversation gets in another way: from a plugin, behind a facade, from a search, or as methods of
-    /// entities.
+    /// Locks tools until the condition holds. The conversation gets these tools in another way: from a plugin, behind a facade,
+    /// from a search, or as methods of entities.
     #[must_use]
     pub fn with_lock(mut self, tools: impl Into<ToolSelector>, unlock: Unlock) -> Self {
         let tools = tools.into();
-        self.references.extend(unlock.references());
+        self.referenced_tools.extend(unlock.referenced_tools());
         self.depends_on_calls |= unlock.depends_on_calls();
         self.locks.insert(&tools, unlock);
-        self.references.push(tools);
+        self.referenced_tools.push(tools);
         self
     }
 
     /// Returns the playbook for a conversation that continues a history without its events: the earlier calls unlock
-    /// nothing. Without this call, building such a conversation fails, because the tools would be locked again.
+    /// nothing. Without this setting, building such a conversation fails if a lock depends on calls, because the tools would be
+    /// locked again.
     #[must_use]
     pub fn restarted(mut self) -> Self {
         self.is_restarted = true;
@@ -98,8 +100,8 @@ impl InjectionStrategy for Playbook {
         Injection::none()
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
-        self.references.clone()
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.referenced_tools.clone()
     }
 
     fn requires_events(&self) -> bool {

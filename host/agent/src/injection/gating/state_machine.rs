@@ -9,20 +9,20 @@ use crate::injection::view::{CallLog, ConversationView, InjectionContext};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NamedTool, Tool, ToolId, ToolSelector, ToolSet, tool_identities};
 
-/// The requirements on a state of a [`StateMachine`], which is usually an enum or a name.
+/// A type whose values are the states of a [`StateMachine`], usually an enum or a string. Every type that meets the
+/// requirements implements it.
 pub trait MachineState: Clone + PartialEq + Debug + Send + Sync + 'static {}
 
 impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 
 /// A state machine over tools: each state has its tools, and a successful call can lead to another state.
 ///
-/// The tools of the machine are declared from the start. A call in the wrong state returns the current state and the tools that
-/// can be called in it, and nothing runs. The state is computed from the call log, so it is the same after a resume, in a
+/// The tools of the machine are declared from the start. A call in the wrong state does not run. It returns the current state
+/// and the tools that can be called in it. The state is computed from the call log, so it is the same after a resume, in a
 /// replay and in a fork. Tools that are not in any state can be called in every state.
 ///
-/// A tool is in a state by its identity: also behind a facade and under another name. A method is in a state for every
-/// instance. The methods of entities that a tool of a state returned can be called in every state, unless they are in states
-/// themselves.
+/// A tool is in a state by its identity: also behind a facade and under another name. A method is in a state for all entities.
+/// The methods of entities that a tool of a state returned can be called in every state, unless they are in states themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct StateMachine<S> {
     initial: S,
     /// Whether the application chose the initial state of this conversation.
     is_state_chosen: bool,
-    /// The tools to add to the conversation.
+    /// The tools that were added with their implementation, which the conversation must have.
     tools: Vec<Arc<dyn Tool>>,
     state_tools: Vec<StateTool<S>>,
     /// Positions in `state_tools`, by tool.
@@ -61,16 +61,18 @@ pub struct StateMachine<S> {
     /// The tools that can be called in every state.
     global: HashSet<ToolId>,
     /// The tools that the conversation must have.
-    references: Vec<ToolSelector>,
-    /// The cached state after the first calls of the log, so that the time of a call does not depend on the length of the log.
-    reached: Arc<Mutex<Option<ReachedState<S>>>>,
+    referenced_tools: Vec<ToolSelector>,
+    /// The last computed state, from which the next one is computed, so that not every call evaluates the whole log. Clones
+    /// share it.
+    last_reached: Arc<Mutex<Option<ReachedState<S>>>>,
 }
 
-/// A tool in a state, and the state to which it leads.
+/// A tool in a state.
 #[derive(Clone)]
 struct StateTool<S> {
     state: S,
     tool: ToolId,
+    /// The state to which a successful call leads; `None` if the state does not change.
     next: Option<S>,
 }
 
@@ -91,17 +93,17 @@ impl<S: MachineState> StateMachine<S> {
             tools: Vec::new(),
             state_tools: Vec::new(),
             global: HashSet::new(),
-            references: Vec::new(),
+            referenced_tools: Vec::new(),
             setter_error: None,
         }
     }
 
     /// Returns the machine with another initial state. A conversation that continues a history without its events needs
-    /// this call: without it, building fails, because the machine would start in its first state again.
+    /// this setting: otherwise, building fails, because the machine would start in its first state again.
     #[must_use]
     pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
-        self.reached = Arc::default();
+        self.last_reached = Arc::default();
         self.is_state_chosen = true;
         self
     }
@@ -120,20 +122,20 @@ impl<S: MachineState> StateMachine<S> {
     /// Returns the state after these calls.
     #[must_use]
     pub fn state_after(&self, calls: &CallLog) -> S {
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = reached
+        let mut last_reached = self.last_reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = last_reached
             .take()
             .filter(|cached| calls.stamp(cached.call_count - 1) == Some(cached.stamp));
         let (mut state, cached_count) =
             cached.map_or((self.initial.clone(), 0), |cached| (cached.state, cached.call_count));
         for call in calls.all()[cached_count..].iter().filter(|call| !call.is_error) {
-            let state_tool = self.entry_in(&state, &call.identities);
+            let state_tool = self.state_tool_in(&state, &call.identities);
             if let Some(next) = state_tool.and_then(|state_tool| state_tool.next.clone()) {
                 state = next;
             }
         }
         let count = calls.all().len();
-        *reached = count
+        *last_reached = count
             .checked_sub(1)
             .and_then(|last| calls.stamp(last))
             .map(|stamp| ReachedState {
@@ -144,22 +146,22 @@ impl<S: MachineState> StateMachine<S> {
         state
     }
 
-    /// Returns the entries of a tool, one for each of its states. The tool is given by its identities.
-    fn entries_of(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
+    /// Returns the states of a tool, which is given by its identities.
+    fn state_tools_of(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
         let positions = tool.iter().filter_map(|id| self.positions.get(id)).flatten();
         positions.map(|&position| &self.state_tools[position])
     }
 
-    /// Returns the entry of a tool in a state, or `None` if the tool is not in the state.
-    fn entry_in(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
-        self.entries_of(tool).find(|entry| entry.state == *state)
+    /// Returns the tool as a tool of a state, or `None` if the tool is not in the state.
+    fn state_tool_in(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
+        self.state_tools_of(tool).find(|state_tool| state_tool.state == *state)
     }
 
     /// Returns the text for the model after a call of a tool that is not in the current state.
     fn guidance_for(&self, tool: &NamedTool, state: &S, tools: &ToolSet) -> String {
         let ids = tool_identities(&tool.tool);
         let mut states: Vec<_> = self
-            .entries_of(&ids)
+            .state_tools_of(&ids)
             .map(|state_tool| quoted(&state_tool.state))
             .collect();
         states.dedup();
@@ -192,8 +194,8 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
         Injection::none()
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
-        self.references.clone()
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.referenced_tools.clone()
     }
 
     fn requires_events(&self) -> bool {
@@ -203,11 +205,11 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let ids = tool_identities(&tool.tool);
         let is_global = ids.iter().any(|id| self.global.contains(id));
-        if is_global || self.entries_of(&ids).next().is_none() {
+        if is_global || self.state_tools_of(&ids).next().is_none() {
             return CallGate::Ungated;
         }
         let state = self.state_after(view.calls());
-        match self.entry_in(&state, &ids) {
+        match self.state_tool_in(&state, &ids) {
             Some(_) => CallGate::Unlocked,
             None => CallGate::Locked(self.guidance_for(tool, &state, view.tools())),
         }
@@ -223,8 +225,8 @@ pub struct StateMachineBuilder<S> {
     tools: Vec<Arc<dyn Tool>>,
     state_tools: Vec<StateTool<S>>,
     global: HashSet<ToolId>,
-    references: Vec<ToolSelector>,
-    /// The error of the first invalid call of a builder method, which building returns.
+    referenced_tools: Vec<ToolSelector>,
+    /// The error of the first invalid setter call. Building returns it.
     setter_error: Option<Error>,
 }
 
@@ -248,9 +250,9 @@ impl<S: MachineState> StateMachineBuilder<S> {
         self.existing_tool(id)
     }
 
-    /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or
-    /// as a method of entities. The tool must be given by its id. Building the conversation fails if it does not have the
-    /// tool, unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
+    /// Adds to the selected state a tool that the conversation gets in another way: from a plugin, behind a facade, or as a
+    /// method of entities. The tool must be given by its id. Building the conversation fails if it does not have the tool,
+    /// unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
     pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
         let tool = tool.into();
         let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);
@@ -261,10 +263,10 @@ impl<S: MachineState> StateMachineBuilder<S> {
                     tool: id.unbound(),
                     next: None,
                 });
-                self.references.push(tool);
+                self.referenced_tools.push(tool);
             }
-            (None, _) => self.fail(Self::misplaced("a tool is added before `in_state` selects a state")),
-            (Some(_), None) => self.fail(
+            (None, _) => self.record_error(Self::misplaced("a tool is added before `in_state` selects a state")),
+            (Some(_), None) => self.record_error(
                 Error::new(
                     ErrorKind::Configuration,
                     Phase::Registry,
@@ -282,7 +284,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
         )
     }
 
-    fn fail(&mut self, error: Error) {
+    fn record_error(&mut self, error: Error) {
         self.setter_error.get_or_insert(error);
     }
 
@@ -290,7 +292,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     pub fn transitions_to(mut self, state: S) -> Self {
         match self.state_tools.last_mut() {
             Some(state_tool) => state_tool.next = Some(state),
-            None => self.fail(Self::misplaced("`transitions_to` is called before `tool`")),
+            None => self.record_error(Self::misplaced("`transitions_to` is called before `tool`")),
         }
         self
     }
@@ -298,7 +300,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Adds a tool that can be called in every state.
     pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let id = &tool.definition().id;
-        self.references.push(ToolSelector::from(id));
+        self.referenced_tools.push(ToolSelector::from(id));
         self.global.insert(id.clone());
         self.tools.push(tool);
         self
@@ -328,8 +330,8 @@ impl<S: MachineState> StateMachineBuilder<S> {
             state_tools: self.state_tools,
             positions,
             global: self.global,
-            references: self.references,
-            reached: Arc::default(),
+            referenced_tools: self.referenced_tools,
+            last_reached: Arc::default(),
         })
     }
 }

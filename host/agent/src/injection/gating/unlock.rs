@@ -9,10 +9,10 @@ type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 
 /// A condition on a conversation that unlocks a tool.
 ///
-/// Tools are identified by the names under which the model calls them, or by their ids. An id also identifies the tool
-/// behind a facade and under another name, and a method of every instance. Only successful calls count. Building a
-/// conversation fails if a condition refers to a tool that the conversation does not have; [`ToolSelector::later`]
-/// permits one that appears during the conversation.
+/// A condition refers to a tool by the name under which the model calls it, or by its id. An id refers to the tool also behind
+/// a facade and under another name. The id of a method, without an entity, refers to the method of all entities. Only
+/// successful calls count. Building a conversation fails if a condition refers to a tool that the conversation does not have,
+/// unless the reference is [late](ToolSelector::later), for a tool that appears during the conversation.
 #[derive(Clone)]
 pub struct Unlock(Condition);
 
@@ -27,38 +27,41 @@ enum Condition {
 }
 
 impl Unlock {
-    /// Holds once the tool has been called.
+    /// Holds once the tool has been called successfully. The selector of all tools stands for any tool.
     #[must_use]
     pub fn by(tool: impl Into<ToolSelector>) -> Self {
         Self(Condition::Called(tool.into()))
     }
 
-    /// Holds once each of the tools has been called.
+    /// Holds once each of the tools has been called successfully.
     #[must_use]
     pub fn by_all<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Self {
-        Self(Condition::All(called(tools)))
+        Self(Condition::All(called_conditions(tools)))
     }
 
-    /// Holds once any of the tools has been called.
+    /// Holds once any of the tools has been called successfully.
     #[must_use]
     pub fn by_any<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Self {
-        Self(Condition::Any(called(tools)))
+        Self(Condition::Any(called_conditions(tools)))
     }
 
-    /// Holds once a call of this conversation has returned an artifact of the type, given by its full or its short name.
+    /// Holds once a successful call of this conversation has returned an artifact of the type, given by its full or its
+    /// [simple](Artifact::is_a) name.
     #[must_use]
     pub fn by_artifact(kind: impl Into<String>) -> Self {
         Self(Condition::Artifact(kind.into()))
     }
 
-    /// Holds while the blackboard has an object of the type, given by its full or its short name, whatever put it there.
+    /// Holds while the blackboard has an object of the type, given by its full or its [simple](Artifact::is_a) name. It does
+    /// not matter how the object got there.
     #[must_use]
     pub fn by_blackboard(kind: impl Into<String>) -> Self {
         Self(Condition::Blackboard(kind.into()))
     }
 
-    /// Holds while a predicate on the conversation returns `true`. The model receives `guidance` while it returns `false`.
-    /// The predicate should depend only on the view, so that the same conversation always unlocks the same tools.
+    /// Holds while the predicate `holds` returns `true` for the conversation. While it returns `false`, a call of the locked
+    /// tool returns `guidance`. The predicate should depend only on the view, so that the same conversation always unlocks the
+    /// same tools.
     #[must_use]
     pub fn when(
         guidance: impl Into<String>,
@@ -88,18 +91,18 @@ impl Unlock {
         self.0.missing(view)
     }
 
-    /// Returns whether the condition may depend on the earlier calls of the conversation.
+    /// Returns whether the condition can depend on the earlier calls of the conversation.
     pub(super) fn depends_on_calls(&self) -> bool {
         self.0.depends_on_calls()
     }
 
     /// Returns the tools on whose calls the condition depends.
-    pub(super) fn references(&self) -> Vec<ToolSelector> {
-        self.0.references()
+    pub(super) fn referenced_tools(&self) -> Vec<ToolSelector> {
+        self.0.referenced_tools()
     }
 }
 
-fn called<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition> {
+fn called_conditions<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Vec<Condition> {
     tools.into_iter().map(|tool| Condition::Called(tool.into())).collect()
 }
 
@@ -125,10 +128,12 @@ impl Condition {
         }
     }
 
-    fn references(&self) -> Vec<ToolSelector> {
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         match self {
             Self::Called(tool) => vec![tool.clone()],
-            Self::All(conditions) | Self::Any(conditions) => conditions.iter().flat_map(Self::references).collect(),
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().flat_map(Self::referenced_tools).collect()
+            }
             Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
         }
     }

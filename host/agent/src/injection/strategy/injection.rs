@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::injection::entity::DiscoveredEntity;
 use toolwit_core::{RejectedProvider, Tool, ToolId};
 
-/// The changes that a strategy requests, above all tools to add and to remove, and the entities that it found in a result.
+/// The changes that a strategy requests: above all, tools to add and to remove. It also has the entities that the strategy
+/// found in a result.
 ///
 /// Removals are applied before additions: a tool that is in both lists is present afterwards.
 #[derive(Clone, Default)]
@@ -20,9 +21,9 @@ pub struct Injection {
     pub discovered: Vec<DiscoveredEntity>,
     /// Objects in the result that cannot become tools.
     pub rejected: Vec<RejectedProvider>,
-    /// Tools that the result of a facade lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), in order: those in
-    /// `add`, and tools that the conversation already has. The loop writes their names into the list, and declares those again
-    /// that are hidden.
+    /// Tools that the result of a facade lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), in order. Each of them
+    /// is in `add`, or the conversation already has it. The loop writes their names into the result, and declares the hidden
+    /// ones again.
     pub listed: Vec<ToolId>,
     /// Tools to stop declaring. They can still be called. The loop reads this list only from
     /// [`begin_turn`](super::InjectionStrategy::begin_turn).

@@ -37,8 +37,9 @@ pub trait InjectionStrategy: Send + Sync {
     /// Returns the changes that follow from a completed call.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
 
-    /// Returns the changes that follow from the user's message, before the first inference of the turn. By default nothing
-    /// changes.
+    /// Returns the changes at the start of a turn with a user message, before its first inference, such as the tools that fit
+    /// the message. By default nothing changes. A [`ToolSession`](crate::ToolSession) calls the method for a turn without a
+    /// message.
     ///
     /// The inference waits for the returned future, so that a strategy can load the tools that it adds. If the run is stopped
     /// in the meantime, the future is dropped and nothing changes.
@@ -58,27 +59,29 @@ pub trait InjectionStrategy: Send + Sync {
     }
 
     /// Recreates a tool that this strategy injected earlier, when a conversation is resumed in another process. By default
-    /// nothing is recreated. It is not needed for tools that `evaluate` adds, since a resume evaluates the recorded calls
-    /// again.
+    /// nothing is recreated. A strategy does not need it for tools that `evaluate` adds, since a resume evaluates the recorded
+    /// calls again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
     }
 
-    /// Returns whether the decisions of this strategy depend on the call log; `false` by default. A resume restores the log
-    /// from the events of the conversation, so with `true`, building fails for a history with calls and without events.
+    /// Returns whether the decisions of this strategy depend on earlier calls; `false` by default. A resume restores the call
+    /// log from the events of the conversation. If this method returns `true`, building therefore fails for a history with
+    /// calls but without events. [`StateMachine::with_initial_state`](crate::injection::StateMachine::with_initial_state) and
+    /// [`Playbook::restarted`](crate::injection::Playbook::restarted) make it return `false`.
     fn requires_events(&self) -> bool {
         false
     }
 
-    /// Returns whether this strategy claims an object of a result. A strategy that claims no object of the result does not see
-    /// the claimed ones. By default no object is claimed.
+    /// Returns whether this strategy claims an object of a result. Claimed objects are hidden from the strategies that claim no
+    /// object of the result. By default no object is claimed.
     fn claims(&self, _provider: &dyn ToolProvider) -> bool {
         false
     }
 
-    /// Returns the tools to which the strategy refers. Building fails if the conversation cannot have one of them, unless the
-    /// reference is [late](ToolSelector::is_late). By default the list is empty.
-    fn references(&self) -> Vec<ToolSelector> {
+    /// Returns selectors of the tools to which the strategy refers. Building a conversation fails if it cannot have one of
+    /// these tools, unless the selector is [late](ToolSelector::is_late). By default the list is empty.
+    fn referenced_tools(&self) -> Vec<ToolSelector> {
         Vec::new()
     }
 

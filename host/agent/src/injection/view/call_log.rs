@@ -52,12 +52,12 @@ impl PastCall {
 
 /// The completed calls of a conversation, in the order of their results.
 ///
-/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. The
-/// time of a lookup by tool does not depend on the number of calls.
+/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. A
+/// lookup by tool takes constant time.
 #[derive(Clone, Debug, Default)]
 pub struct CallLog {
     calls: Vec<PastCall>,
-    /// A number for each call, unique in the operating system process.
+    /// A number for each call, unique in the operating system process: see [`stamp`](Self::stamp).
     stamps: Vec<u64>,
     /// The position of the last successful call of each tool.
     last_success: HashMap<ToolId, usize>,
@@ -125,7 +125,8 @@ impl CallLog {
         self.calls.iter().filter(|call| !call.is_error)
     }
 
-    /// Returns the last successful call of the tool with this id, and its position among all calls.
+    /// Returns the last successful call of the tool with this id, and its position among all calls. Returns `None` if no call
+    /// of the tool succeeded.
     #[must_use]
     pub fn last_success(&self, tool: &ToolId) -> Option<(usize, &PastCall)> {
         let position = *self.last_success.get(tool)?;
@@ -149,7 +150,8 @@ impl CallLog {
         self.artifact_kinds.iter().map(String::as_str)
     }
 
-    /// Returns a number that identifies the log up to and including the call at a position. Copies of a log share it.
+    /// Returns a number that identifies the log up to and including the call at a position: logs with the same number have the
+    /// same calls so far. Copies of a log share the number. Returns `None` if there is no call at this position.
     pub(in crate::injection) fn stamp(&self, position: usize) -> Option<u64> {
         self.stamps.get(position).copied()
     }

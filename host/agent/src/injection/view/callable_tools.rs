@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use toolwit_core::{ToolContext, ToolSet};
 
-/// The callable tools at the start of a call. The context of host tools, such as `search_tools`, has them.
+/// The callable tools of a conversation at the start of a call. The context of a call of a host tool, such as `search_tools`,
+/// has them.
 pub struct CallableTools(Arc<ToolSet>);
 
 impl CallableTools {

@@ -1,4 +1,4 @@
-//! A completed call, and the conversation directly after its result.
+//! A completed call, and the conversation directly after it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use toolwit_core::{
     Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain, text::parse_json, tool_identities,
 };
 
-/// The conversation directly after the result of a call: a [`ConversationView`] and the call with its result.
+/// The conversation directly after a completed call: a [`ConversationView`], and the call with its result.
 #[derive(Clone, Copy)]
 pub struct InjectionContext<'a> {
     view: ConversationView<'a>,

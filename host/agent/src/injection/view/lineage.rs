@@ -1,4 +1,4 @@
-//! The origin of injected tools.
+//! The parents of injected tools.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl Lineage {
         }
     }
 
-    /// Returns the tool whose result injected this one, or `None` for an initial tool.
+    /// Returns the tool whose result injected this one, or `None` if no result injected it.
     #[must_use]
     pub fn parent(&self, tool: &ToolId) -> Option<&ToolId> {
         self.parents.get(tool)

@@ -5,14 +5,15 @@ use std::ops::Deref;
 use super::conversation::ConversationView;
 use toolwit_core::{Message, Role, ToolSet};
 
-/// The conversation at the start of a turn: a [`ConversationView`] whose last message is the user's.
+/// The conversation at the start of a turn, as a [`ConversationView`]. Its last message is the user's, except in a
+/// [`ToolSession`](crate::ToolSession), whose turns have no message.
 #[derive(Clone, Copy)]
 pub struct TurnContext<'a> {
     view: ConversationView<'a>,
 }
 
 impl<'a> TurnContext<'a> {
-    /// Creates the context of a turn that starts with the last message of `history`.
+    /// Creates the context of a turn that starts after the last message of `history`.
     #[must_use]
     pub fn new(history: &'a [Message], tools: &'a ToolSet) -> Self {
         Self::at(ConversationView::new(history, tools))

@@ -69,7 +69,7 @@ impl ChatInput {
                 }
                 editor.set_completions(completions(conversation));
                 let late_result = async {
-                    if !conversation.late_result().await {
+                    if !conversation.wait_for_late_result().await {
                         pending::<()>().await;
                     }
                 };

@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName,
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] for the first reference that selects no tool.
-pub(super) fn check_references(
+pub(super) fn check_tool_references(
     references: &[ToolSelector],
     tools: &ToolSet,
     strategies: &StrategyChain,

@@ -1,4 +1,4 @@
-//! The resolution of roles to tools.
+//! The tool groups of an application, and the resolution of roles to tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use crate::injection::Facade;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Tool, ToolContext};
 
-/// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
+/// The tool groups of an application, by role: groups that are built in code, and configured groups, whose tools come from
+/// sources.
 ///
-/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) when a turn
-/// begins, and those of the [roles of a turn](crate::UserTurn::role) for that turn.
+/// A conversation adds the tools of its [roles](crate::ConversationBuilder::role) when a turn begins, and those of the
+/// [roles of a turn](crate::UserTurn::role) for that turn.
 ///
-/// Sources are queried when a role that needs them is resolved, with the caller's context. A conversation queries a source that
-/// must be contacted once, and again only after an error. A missing tool or an unreachable source is logged as a warning and
-/// does not affect other tools.
+/// Sources are queried when a role that needs them is resolved, with the caller's context. A source that cannot list its tools
+/// without being contacted is queried once in a conversation, and again only after an error. A missing tool or an unreachable
+/// source is logged as a warning and does not affect other tools.
 #[derive(Clone, Default)]
 pub struct ToolGroups {
     /// The groups that were built in code, by role.
@@ -30,20 +31,21 @@ pub struct ToolGroups {
 }
 
 impl ToolGroups {
-    /// Creates a resolver without roles.
+    /// Creates an empty collection, without groups and sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a group, replacing the group with the same role.
+    /// Adds a group that is built in code. It replaces an earlier one with the same role, and takes precedence over a
+    /// configured one.
     #[must_use]
     pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);
         self
     }
 
-    /// Removes the tools whose id `may_use` refuses from the groups that [`with_group`](Self::with_group) added so far.
+    /// Restricts the groups that [`with_group`](Self::with_group) added so far to the tools whose ids `may_use` accepts.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool) -> Self {
         for group in self.groups.values_mut() {
@@ -64,7 +66,7 @@ impl ToolGroups {
         self
     }
 
-    /// Adds the groups of a configuration. Add the sources first.
+    /// Adds the groups of a configuration. Add the sources to which it refers first.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not the name of a source.
@@ -84,7 +86,7 @@ impl ToolGroups {
         Ok(self)
     }
 
-    /// Returns the roles.
+    /// Returns the roles, sorted by name.
     #[must_use]
     pub fn roles(&self) -> Vec<&str> {
         let mut roles: Vec<_> = self
@@ -116,7 +118,7 @@ impl ToolGroups {
         })
     }
 
-    /// Returns the group of a role. The group has no tools if all of them are missing.
+    /// Returns the group of a role, with its tools. The group has no tools if none of them can be found.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -174,7 +176,7 @@ impl ToolGroups {
     }
 
     /// Returns the tools of a configured group, in the order of the sources. Sources that list their tools without
-    /// being contacted are queried first, the others only if a tool can be missing.
+    /// being contacted are queried first. The others are queried only if the first ones may not have all tools of the group.
     async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
         let sources = self.sources.iter().enumerate();
         let mut candidates: Vec<_> = sources
