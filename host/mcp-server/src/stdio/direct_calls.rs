@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
+use std::time::Duration;
 
 use futures::FutureExt;
 use rmcp::model::{
@@ -12,7 +13,11 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, Service};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The time that cancelled calls have to end.
+const STOP_MAX: Duration = Duration::from_secs(2);
 
 /// Calls of tools that are answered where they are read.
 ///
@@ -80,6 +85,18 @@ impl<H: ServerHandler> DirectCalls<H> {
                 }
             }
         })
+    }
+
+    /// Waits until the calls have ended. Cancels those that still run after `wall_max`; they have [`STOP_MAX`] to end.
+    pub(super) async fn finish(&mut self, wall_max: Duration) {
+        if timeout(wall_max, self.join_all()).await.is_err() {
+            self.cancel.token().cancel();
+            drop(timeout(STOP_MAX, self.join_all()).await);
+        }
+    }
+
+    async fn join_all(&mut self) {
+        while self.running.join_next().await.is_some() {}
     }
 
     /// Runs a call until it ends or must wait. If it must wait, it continues in a task.

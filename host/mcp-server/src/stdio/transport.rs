@@ -33,6 +33,9 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 /// The time that running requests have to be answered after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
+/// The time that direct calls have after that, as the protocol library gives it to other requests.
+const DIRECT_DRAIN_MAX: Duration = Duration::from_secs(5);
+
 /// The transport of the messages of one client, one message a line.
 pub(super) struct LineTransport<R, W, H> {
     input: LineReader<R>,
@@ -43,6 +46,8 @@ pub(super) struct LineTransport<R, W, H> {
     direct_calls: DirectCalls<H>,
     /// Whether a request has begun the connection.
     has_begun: bool,
+    /// Whether the input has ended.
+    has_ended: bool,
 }
 
 /// A request that is not answered yet.
@@ -114,6 +119,7 @@ where
             pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
             direct_calls,
             has_begun: false,
+            has_ended: false,
         }
     }
 
@@ -229,6 +235,7 @@ where
                     Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message))
                 }
                 Ok(Line::End) | Err(_) => {
+                    self.has_ended = true;
                     // The client may still wait for the answers to requests that it piped in.
                     drop(tokio::time::timeout(DRAIN_MAX, self.unanswered.wait_until_empty()).await);
                     return None;
@@ -243,6 +250,12 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
+        let drain_max = if self.has_ended {
+            DIRECT_DRAIN_MAX
+        } else {
+            Duration::ZERO
+        };
+        self.direct_calls.finish(drain_max).await;
         self.output.lock().await.flush().await
     }
 }

@@ -43,13 +43,18 @@ impl LineClient {
 
     /// Connects to a server whose messages wait in a buffer of this size until the client reads them.
     pub(crate) fn connected_with(server: McpServer, output_bytes: usize) -> Self {
+        Self::connect_to(server, output_bytes, CancellationToken::new())
+    }
+
+    /// Connects to a server that a token stops.
+    pub(crate) fn stopped_by(server: McpServer, stop: CancellationToken) -> Self {
+        Self::connect_to(server, 64 << 10, stop)
+    }
+
+    fn connect_to(server: McpServer, output_bytes: usize, stop: CancellationToken) -> Self {
         let (input, server_input) = tokio::io::duplex(64 << 10);
         let (server_output, output) = tokio::io::duplex(output_bytes);
-        let serve = async move {
-            server
-                .serve_streams(server_input, server_output, CancellationToken::new())
-                .await
-        };
+        let serve = async move { server.serve_streams(server_input, server_output, stop).await };
         Self {
             input: Some(input),
             output: BufReader::new(output).lines(),

@@ -11,6 +11,7 @@ mod access_tokens;
 mod approvals;
 mod client_requests;
 mod content;
+mod ended_input;
 mod http;
 mod interfaces;
 mod line_client;
