@@ -16,7 +16,7 @@ pub(super) fn id() -> SessionId {
 }
 
 /// Returns a tool of a class that counts its calls.
-fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
+pub(super) fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
     let calls = Arc::new(Mutex::new(0));
     let counter = calls.clone();
     let tool = NativeTool::new("pay", description, json!({"type": "object"}), move |_, _| {
@@ -27,7 +27,7 @@ fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u
 }
 
 /// Returns a store whose session ends in the middle of a call of this class.
-async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
+pub(super) async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
     let full = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
     let journal = Journal::create(&full, &id()).await.unwrap();
