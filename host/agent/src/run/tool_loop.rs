@@ -148,6 +148,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.iterations = interrupted.iterations;
         run.tally.calls_requested = interrupted.answered_calls;
         run.conversation.process.begin_run(None);
+        run.conversation.toolbox.declare_again(&interrupted.declared_tools);
         let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::journal::{counted, id, stopped_in_call};
+use super::journal::{counted, id, stopped_in_call_with};
 use super::*;
 use crate::Journal;
 use toolwit_core::{EffectClass, Error};
@@ -53,7 +53,12 @@ struct Interrupted {
 
 impl Interrupted {
     async fn new() -> Self {
-        let store = stopped_in_call(EffectClass::Read).await;
+        let first_source = SlowSource {
+            queries: Arc::new(AtomicUsize::new(1)),
+            ..SlowSource::default()
+        };
+        let first_process = |builder: ConversationBuilder| builder.groups(first_source.groups()).role("web");
+        let store = stopped_in_call_with(EffectClass::Read, first_process).await;
         let (builder, model) = TestModel::playing([reply("done")]);
         let (tool, calls) = counted(EffectClass::Read, "Pays.");
         let source = SlowSource::default();
@@ -76,7 +81,14 @@ impl Interrupted {
         assert_eq!(tool_results(self.conversation.history()), ["paid"]);
         assert_valid(self.conversation.history());
         assert_eq!(*self.calls.lock().unwrap(), 1);
-        assert_eq!(self.model.events_named("run_resumed").len(), 1);
+        assert_eq!(self.model.request(0).names, ["pay", "fetch"]);
+        let resumed = self.model.events_named("run_resumed");
+        assert_eq!(resumed.len(), 1);
+        assert!(
+            resumed[0].get("removed").is_none() && resumed[0].get("added").is_none(),
+            "the same tools are declared: {}",
+            resumed[0]
+        );
         assert!(self.conversation.interrupted_run().is_none());
     }
 }
