@@ -202,7 +202,7 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
         "a call that started is answered with its result"
     );
     assert!(
-        answers[1].contains("not run") && !answers[1].contains("db.internal"),
+        answers[1].contains("only the operator of the tool can fix the cause") && !answers[1].contains("db.internal"),
         "{}",
         answers[1]
     );
