@@ -21,8 +21,8 @@ use toolwit_core::{Blackboard, Error, Message, Tool, ToolId, ToolName, ToolSet};
 /// A conversation with a model that has tools: its history, its tools and the live entities behind them.
 ///
 /// Each [`run`](Conversation::run) answers one user message. However it ends (an answer, a limit, an error, a cancellation,
-/// or a dropped future), the history stays valid and the conversation can continue. Entities live until the conversation is
-/// dropped.
+/// or a dropped future), the history stays valid and the conversation can continue. A future that is dropped while the
+/// sources of its tools are queried has no effect. Entities live until the conversation is dropped.
 pub struct Conversation {
     pub(super) state: ConversationState,
 }

@@ -232,8 +232,8 @@ impl LoopConfig {
     }
 
     /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
-    /// working. The initial tools of the new strategies are added; tools that earlier strategies added stay, and so do the
-    /// playbook, the state machine and the chaining.
+    /// working. The initial tools of the new strategies are added, and their guidance applies unless guidance is already set.
+    /// Tools that earlier strategies added stay, and so do the playbook, the state machine and the chaining.
     #[must_use]
     pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
         self.add_contribution_of(&strategies);

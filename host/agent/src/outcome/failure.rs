@@ -146,7 +146,7 @@ impl RunFailure {
                 };
                 Error::new(ErrorKind::UnknownTool, Phase::Validate, message).with_suggestion(suggestion)
             }
-            Self::Model(source) => model_report(source),
+            Self::Model(source) => source.clone().into(),
             Self::Tool(error) => error.clone(),
             Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
             Self::Length => model()
@@ -171,19 +171,6 @@ impl RunFailure {
             (Self::WallClockLimit { .. }, Self::Cancelled) => true,
             _ => false,
         }
-    }
-}
-
-fn model_report(source: &ModelError) -> Error {
-    let kind = match source {
-        ModelError::Configuration { .. } => ErrorKind::Configuration,
-        ModelError::Cancelled => ErrorKind::Cancelled,
-        _ => ErrorKind::Model,
-    };
-    let report = Error::new(kind, Phase::Model, source.to_string()).with_source(source.clone());
-    match source {
-        ModelError::Configuration { suggestion, .. } => report.with_suggestion(suggestion.clone()),
-        _ => report,
     }
 }
 
@@ -269,5 +256,39 @@ mod tests {
         };
         assert_eq!(suggestion(&["look", "take"]), "the tools are `look`, `take`");
         assert_eq!(suggestion(&[]), "the conversation has no tools");
+    }
+
+    #[test]
+    fn the_report_of_a_model_failure_has_the_kind_and_the_suggestion_of_the_model_error() {
+        let refused = |status| ModelError::Refused {
+            status,
+            message: "no".to_owned(),
+        };
+        let errors = [
+            refused(401),
+            refused(404),
+            refused(413),
+            refused(429),
+            refused(400),
+            ModelError::ContextExceeded {
+                status: 400,
+                message: "too long".to_owned(),
+            },
+            ModelError::Diverged {
+                message: "it differs".to_owned(),
+            },
+            ModelError::Configuration {
+                message: "no key".to_owned(),
+                suggestion: "set one".to_owned(),
+            },
+            ModelError::Cancelled,
+        ];
+        for error in errors {
+            let report = RunFailure::Model(error.clone()).report();
+            assert_eq!(report.suggestion, error.suggestion(), "{error:?}");
+            assert_eq!(report.kind, Error::from(error.clone()).kind);
+            let source = StdError::source(&report).and_then(|source| source.downcast_ref());
+            assert_eq!(source, Some(&error), "the source of the report");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, panicked_call, with_expectation};
+use super::refusal::{operator_error, panicked_call, with_expectation};
 use super::run_state::RunState;
 use crate::event::Event;
 use crate::injection::{
@@ -247,8 +247,7 @@ fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, end_requests: &mut En
             }
             Err(ToolError::Operator(error)) => {
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
-                let error_for_model = not_run(error.kind, "the tool's operator must look into it first");
-                let error_for_model = error_for_model.with_denied(error.denied.clone());
+                let error_for_model = operator_error(error.kind).with_denied(error.denied.clone());
                 end_requests.add_operator_error(error.with_tool(name.as_str()));
                 return ToolAnswer::error(&error_for_model);
             }

@@ -1,4 +1,4 @@
-//! Errors that the model reads when a call does not run or the tool panics.
+//! Errors that the model reads when a call does not run, or fails in a way that its arguments do not explain.
 
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolName, ToolSet};
@@ -104,6 +104,14 @@ fn expectation(definition: &ToolDefinition) -> String {
 fn quoted(names: &[ToolName]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
+}
+
+/// Returns the error for a call that failed with an error for the operator, whose details the model must not see. The call may
+/// have run in part: an agent returns such an error also after calls of its own.
+pub(super) fn operator_error(kind: ErrorKind) -> Error {
+    let message =
+        "the call failed, and only the operator of the tool can fix the cause; the call may have taken effect";
+    Error::new(kind, Phase::Execute, message)
 }
 
 /// Returns the error for a call whose tool panicked.

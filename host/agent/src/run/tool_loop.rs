@@ -22,7 +22,7 @@ use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, error_text, interrupted_call};
 use toolwit_core::{Error, ErrorKind, LOOP_ID, Message, ToolContext, ToolName};
 
-/// A run in progress. If its future is dropped, the run ends as cancelled, with a valid history.
+/// A run. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
     run: RunState<'c>,
     started: Instant,
@@ -30,8 +30,8 @@ pub(crate) struct ToolLoop<'c> {
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
-    /// Whether a drop emits no end of the run: the end was emitted already, or the run did not begin or continue.
-    is_closed: bool,
+    /// Whether the run has begun or continued, and its end has not been emitted. Only then does a drop emit it.
+    is_open: bool,
 }
 
 impl<'c> ToolLoop<'c> {
@@ -41,7 +41,7 @@ impl<'c> ToolLoop<'c> {
             started: Instant::now(),
             awaits_background: false,
             roles: Vec::new(),
-            is_closed: false,
+            is_open: false,
         }
     }
 
@@ -66,12 +66,12 @@ impl<'c> ToolLoop<'c> {
     /// Answers a user message or, without a message, the late results of background calls.
     ///
     /// A run with a message can be refused before its turn begins: if a limit is reached, the run is cancelled, or the tools of
-    /// a role cannot be resolved. The message then does not enter the history, and no event is emitted.
+    /// a role cannot be resolved. The message then does not enter the history, and no event is emitted. The same applies if the
+    /// future is dropped before its turn begins; an interrupted run can then still be resumed.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
         {
-            self.is_closed = true;
             self.run.conversation.process.end_run(failure.stop());
             let outcome = self.take_outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
@@ -106,10 +106,8 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Continues the run that an earlier process did not finish.
+    /// Continues the run that an earlier process did not finish. If the future is dropped before that, it stays interrupted.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        // If the future is dropped before the run continues, the run stays interrupted.
-        self.is_closed = true;
         let planned = match self.run.conversation.interrupted.clone() {
             Some(interrupted) => self.plan_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
@@ -123,7 +121,7 @@ impl<'c> ToolLoop<'c> {
             }
         };
         self.run.conversation.interrupted = None;
-        self.is_closed = false;
+        self.is_open = true;
         let span = spans::invoke_agent(self.run.conversation);
         let turn = async move {
             let ending = self.continue_from(interrupted).await;
@@ -150,6 +148,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.iterations = interrupted.iterations;
         run.tally.calls_requested = interrupted.answered_calls;
         run.conversation.process.begin_run(None);
+        run.conversation.toolbox.declare_again(&interrupted.declared_tools);
         let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
@@ -223,6 +222,7 @@ impl<'c> ToolLoop<'c> {
     }
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
+        self.is_open = true;
         let conversation = &mut *self.run.conversation;
         // A new turn ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
         conversation.interrupted = None;
@@ -376,7 +376,7 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers the open calls and emits the end of the run.
     fn close(&mut self, stop: StopReason) {
-        self.is_closed = true;
+        self.is_open = false;
         let run = &mut self.run;
         run.conversation.history.close(&interrupted_call());
         run.conversation.process.end_run(stop);
@@ -390,10 +390,10 @@ impl<'c> ToolLoop<'c> {
     }
 }
 
-/// A run whose future is dropped counts as cancelled.
+/// An open run whose future is dropped counts as cancelled.
 impl Drop for ToolLoop<'_> {
     fn drop(&mut self) {
-        if !self.is_closed {
+        if self.is_open {
             self.close(StopReason::Cancelled);
         }
     }

@@ -217,17 +217,24 @@ async fn an_operator_error_stops_every_outer_agent() {
             "the database is down",
         )))
     });
-    let (inner, _) = agent("agent", [call([("db", json!({}))])]);
+    let pays = Arc::new(Mutex::new(0));
+    let count = pays.clone();
+    let pay = tool("pay", move |_, _| {
+        *count.lock().unwrap() += 1;
+        Ok(ToolResult::text("paid"))
+    });
+    let (inner, _) = agent("agent", [call([("pay", json!({}))]), call([("db", json!({}))])]);
     let (builder, _) = TestModel::playing([call([("agent", json!({"task": "x"}))])]);
-    let error = builder
-        .tool(inner.with_tool(broken))
-        .build()
-        .unwrap()
-        .run("go")
-        .await
-        .unwrap_err();
+    let inner = inner.with_tools([pay, broken]);
+    let error = builder.tool(inner).build().unwrap().run("go").await.unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::ToolFailed);
     assert_valid(&error.outcome.history);
+    let answer = tool_results(&error.outcome.history)[0];
+    assert!(
+        answer.contains("may have taken effect") && !answer.contains("not run"),
+        "the agent has paid: {answer}"
+    );
+    assert_eq!(*pays.lock().unwrap(), 1);
 }
 
 // accept: 85

@@ -1,7 +1,7 @@
 //! Injection strategies in the loop.
 
 use super::*;
-use crate::injection::{Injection, InjectionContext};
+use crate::injection::{Injection, InjectionContext, InjectionStrategy, StrategyChain};
 use toolwit_core::ToolId;
 
 /// A strategy that injects tools after the calls of one tool.
@@ -256,6 +256,53 @@ async fn a_strategy_can_derive_the_tools_from_the_call_log() {
     let results = tool_results(&outcome.history);
     assert_eq!((results[1], results[3]), ("first_aid", "surgery"));
     assert!(results[4].contains("has been removed"), "{}", results[4]);
+}
+
+/// A strategy that adds the tool of this name to a new conversation, and whose guidance is that name.
+struct Guided(&'static str);
+
+impl InjectionStrategy for Guided {
+    fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![echo(self.0)]
+    }
+
+    fn guidance(&self) -> Option<&str> {
+        Some(self.0)
+    }
+}
+
+// accept: 24
+#[tokio::test]
+async fn strategies_that_replace_others_bring_their_initial_tools_and_their_guidance() {
+    let chain = || StrategyChain::new().then(Guided("first")).then(Guided("second"));
+    let (builder, model) = TestModel::playing([reply("ok")]);
+    builder.system("Be kind.").strategies(chain()).run("go").await.unwrap();
+    assert_eq!(model.request(0).names, ["first", "second"]);
+    assert_eq!(
+        model.request(0).messages[0].content(),
+        "Be kind.\n\nfirst",
+        "the guidance of the first strategy that has one"
+    );
+    let (builder, model) = TestModel::playing([reply("ok")]);
+    builder
+        .guidance("Use the tools.")
+        .strategies(chain())
+        .run("go")
+        .await
+        .unwrap();
+    assert_eq!(model.request(0).messages[0].content(), "Use the tools.");
+    let (builder, model) = TestModel::playing([reply("ok")]);
+    let builder = builder.strategies(chain()).strategies(StrategyChain::new());
+    builder.run("go").await.unwrap();
+    assert_eq!(
+        model.request(0).names,
+        ["first", "second"],
+        "the tools of earlier strategies stay"
+    );
 }
 
 // accept: 63, accept: 145

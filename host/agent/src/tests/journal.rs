@@ -16,7 +16,7 @@ pub(super) fn id() -> SessionId {
 }
 
 /// Returns a tool of a class that counts its calls.
-fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
+pub(super) fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
     let calls = Arc::new(Mutex::new(0));
     let counter = calls.clone();
     let tool = NativeTool::new("pay", description, json!({"type": "object"}), move |_, _| {
@@ -28,14 +28,19 @@ fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u
 
 /// Returns a store whose session ends in the middle of a call of this class.
 async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
+    stopped_in_call_with(class, |builder| builder).await
+}
+
+/// Returns a store like [`stopped_in_call`], for a conversation that a function configures.
+pub(super) async fn stopped_in_call_with(
+    class: EffectClass,
+    configure: impl FnOnce(ConversationBuilder) -> ConversationBuilder,
+) -> MemoryJournalStore {
     let full = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
     let journal = Journal::create(&full, &id()).await.unwrap();
-    let mut conversation = builder
-        .tools([counted(class, "Pays.").0])
-        .journal(journal)
-        .build()
-        .unwrap();
+    let builder = configure(builder.tools([counted(class, "Pays.").0]));
+    let mut conversation = builder.journal(journal).build().unwrap();
     conversation.run("pay").await.unwrap();
     let entries = full.entries(&id()).await.unwrap();
     let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });

@@ -21,6 +21,7 @@ mod gateway;
 mod gating;
 mod guards;
 mod injection;
+mod interrupted_runs;
 mod introspection;
 mod journal;
 mod limits;

@@ -153,6 +153,8 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
     let report = Error::from(error);
     assert_eq!((report.kind, report.phase), (ErrorKind::Model, Phase::Model));
     assert!(report.message.contains("no such key"), "{report}");
+    let suggestion = report.suggestion.as_deref().unwrap();
+    assert!(suggestion.contains("check the provider's key"), "{suggestion}");
     assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
 }
 
@@ -200,7 +202,7 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
         "a call that started is answered with its result"
     );
     assert!(
-        answers[1].contains("not run") && !answers[1].contains("db.internal"),
+        answers[1].contains("only the operator of the tool can fix the cause") && !answers[1].contains("db.internal"),
         "{}",
         answers[1]
     );

@@ -1,42 +1,86 @@
 //! Search for tools inside closed facades.
 
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
-/// Returns a sequence of facades to call until a tool of this name is visible, or `None` if no facade contains the tool. From
-/// each outermost facade, the search takes the first sequence that it finds, and returns the shortest of these.
+/// Returns the shortest sequence of facades to call until a tool of this name is visible, at most [`FACADE_DEPTH_MAX`] long.
+/// Returns `None` if no facade contains the tool.
 pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
-    let paths = tools.iter().filter_map(|tool| {
-        let mut path = vec![tool.name.to_string()];
-        contains(&tool.tool, wanted, &mut path).then_some(path)
-    });
-    paths.min_by_key(Vec::len)
+    let outermost = tools
+        .iter()
+        .filter_map(|tool| Some((inner_tools(&tool.tool)?, vec![tool.name.to_string()])));
+    // The search is breadth-first, so that the first sequence that it finds is the shortest one.
+    let mut pending: VecDeque<_> = outermost.collect();
+    let mut visited = HashSet::new();
+    while let Some((inner, path)) = pending.pop_front() {
+        // A facade inside several others is searched once.
+        if !visited.insert(inner.as_ptr()) {
+            continue;
+        }
+        if inner.iter().any(|tool| tool.definition().name() == wanted) {
+            return Some(path);
+        }
+        if path.len() == FACADE_DEPTH_MAX {
+            continue;
+        }
+        pending.extend(inner.iter().filter_map(|tool| {
+            let name = tool.definition().name().to_owned();
+            let path: Vec<_> = path.iter().cloned().chain([name]).collect();
+            Some((inner_tools(tool)?, path))
+        }));
+    }
+    None
 }
 
-/// Returns whether a facade contains the tool, at most [`FACADE_DEPTH_MAX`] facades deep. If so, extends `path` by the facades
-/// in between.
-fn contains(facade: &Arc<dyn Tool>, wanted: &str, path: &mut Vec<String>) -> bool {
-    let Some(content) = facade.facade() else {
-        return false;
-    };
-    if path.len() > FACADE_DEPTH_MAX {
-        return false;
+/// Returns the tools inside a facade; `None` if the tool is not a facade.
+fn inner_tools(tool: &Arc<dyn Tool>) -> Option<&[Arc<dyn Tool>]> {
+    tool.facade().map(|facade| facade.fixed_tools())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::injection::Facade;
+    use toolwit_core::{NativeTool, ToolResult};
+
+    fn tool(name: &str) -> Arc<dyn Tool> {
+        let tool = NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        });
+        Arc::new(tool.unwrap())
     }
-    if content
-        .fixed_tools()
-        .iter()
-        .any(|tool| tool.definition().name() == wanted)
-    {
-        return true;
+
+    fn facade(name: &str, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Arc<dyn Tool> {
+        Arc::new(Facade::builder(name, "Has tools.").tools(tools).build().unwrap())
     }
-    content.fixed_tools().iter().any(|tool| {
-        path.push(tool.definition().name().to_owned());
-        let is_inside = contains(tool, wanted, path);
-        if !is_inside {
-            path.pop();
-        }
-        is_inside
-    })
+
+    fn path(wanted: &str, tool: Arc<dyn Tool>) -> Option<Vec<String>> {
+        let mut set = ToolSet::new();
+        set.add(tool);
+        facade_path(wanted, &set)
+    }
+
+    #[test]
+    fn the_path_to_a_tool_is_the_shortest_one() {
+        let deep = facade("a", [facade("b", [tool("x")])]);
+        let shallow = facade("c", [tool("x")]);
+        let outer = facade("f", [deep, shallow]);
+        assert_eq!(path("x", outer.clone()).unwrap(), ["f", "c"]);
+        assert_eq!(path("c", outer.clone()).unwrap(), ["f"]);
+        assert_eq!(path("y", outer), None);
+    }
+
+    #[test]
+    fn a_tool_is_found_up_to_the_depth_limit() {
+        let nested =
+            |depth: usize| (0..depth).fold(tool("x"), |inner, level| facade(&format!("level_{level}"), [inner]));
+        assert_eq!(path("x", nested(FACADE_DEPTH_MAX)).unwrap().len(), FACADE_DEPTH_MAX);
+        assert_eq!(path("x", nested(FACADE_DEPTH_MAX + 1)), None);
+    }
 }

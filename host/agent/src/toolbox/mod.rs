@@ -293,6 +293,13 @@ impl Toolbox {
         is_new
     }
 
+    /// Declares the tools that were declared in an interrupted run, as far as they are callable, such as those of its roles.
+    pub(crate) fn declare_again(&mut self, names: &[ToolName]) {
+        for name in names {
+            self.declare(name);
+        }
+    }
+
     /// Records that a tool is used now.
     pub(crate) fn touch(&mut self, name: &ToolName) {
         self.use_count += 1;

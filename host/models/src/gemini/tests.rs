@@ -181,6 +181,35 @@ fn tools_and_options_are_in_the_format_of_the_api() {
 }
 
 #[test]
+fn the_schema_of_an_answer_is_sent_in_the_format_of_the_api_and_keeps_its_root() {
+    let options = ChatOptions {
+        answer_schema: Some(json!({"type": "array", "items": {"const": "x", "minLength": 1}})),
+        ..ChatOptions::default()
+    };
+    let schema = json!({"type": "object"});
+    let tool = DeclaredTool {
+        name: ToolName::parse("add").unwrap(),
+        definition: Arc::new(ToolDefinition::new(ToolId::native("add"), "add", "Adds.", schema)),
+    };
+    let config = |model, tools: &[DeclaredTool]| {
+        let sent = body(model, ISSUER, &[Message::user("hi")], tools, &options);
+        sent.get("generationConfig").cloned()
+    };
+    let expected = json!({
+        "responseMimeType": "application/json",
+        "responseJsonSchema": {"type": "array", "items": {"enum": ["x"]}},
+    });
+    let tools = [tool];
+    assert_eq!(config("gemini-2.5-pro", &[]), Some(expected.clone()));
+    assert_eq!(
+        config("gemini-2.5-pro", &tools),
+        None,
+        "it refuses a schema together with tools"
+    );
+    assert_eq!(config("gemini-3-pro", &tools), Some(expected));
+}
+
+#[test]
 fn the_mode_decides_the_endpoint() {
     let path = |model, mode| GenerateContent::path(model, mode);
     assert_eq!(

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::injection::{CompletedCall, Entities};
-use toolwit_core::{Arguments, CallUsage, NativeTool, ToolDefinition, ToolName, ToolResult, ToolSet};
+use crate::injection::{CompletedCall, Entities, write_entity_tool_names};
+use toolwit_core::{Arguments, CallUsage, NativeTool, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSet};
 
 /// An entity whose properties the test sets.
 #[derive(Clone)]
@@ -273,4 +273,81 @@ fn decorated_tools_are_found_behind_their_decorators() {
     );
     assert_eq!(call.decorator_chain().count(), 3);
     assert!(Arc::ptr_eq(call.decorator_chain().last().unwrap(), &inner));
+}
+
+/// Returns as many carts of this library as form a group, with the ids `n-0`, `n-1` and so on.
+fn carts() -> Vec<Thing> {
+    let numbers = 0..=ENTITIES_WITH_OWN_TOOLS_MAX;
+    numbers.map(|n| thing("cart", &format!("n-{n}"))).collect()
+}
+
+/// Returns a cart of a plugin: an entity with the prefix of the carts of this library, and another namespace.
+fn plugin_cart(id: &str) -> Thing {
+    Thing {
+        namespace: "shop",
+        ids: vec![ToolId::plugin("shop", None, "cart.get").bound_to(id)],
+        ..thing("cart", id)
+    }
+}
+
+/// Returns the lists of tools in a result that returns these things, for the objects with these ids, and the assigned name of
+/// the first tool of each discovered entity or group.
+fn listed_tools(things: Vec<Thing>, ids: &[&str]) -> (Vec<Option<Value>>, Vec<String>) {
+    let mut conversation = TestConversation::default();
+    let discovered = conversation.return_entities(things.clone()).discovered;
+    let guesses = ids
+        .iter()
+        .map(|id| json!({"type": "cart", "id": id, "available_tools": ["guess"]}));
+    let result = ToolResult::value(guesses.collect());
+    let mut result = things
+        .into_iter()
+        .fold(result, |result, thing| result.with_provider(Arc::new(thing)));
+    write_entity_tool_names(&mut result, &discovered, &conversation.tools);
+    let objects: Vec<Value> = serde_json::from_str(&result.content()).unwrap();
+    let lists = objects.iter().map(|object| object.get("available_tools").cloned());
+    let first_tool = |found: &DiscoveredEntity| conversation.tools.by_id(&found.tools[0]).unwrap().name.to_string();
+    (lists.collect(), discovered.iter().map(first_tool).collect())
+}
+
+// accept: 29, accept: 39
+#[test]
+fn a_result_lists_the_tools_of_the_namespace_of_each_entity() {
+    let plugin_carts = (0..=ENTITIES_WITH_OWN_TOOLS_MAX).map(|n| plugin_cart(&format!("s-{n}")));
+    let two_groups = carts().into_iter().chain(plugin_carts).collect();
+    let (lists, names) = listed_tools(two_groups, &["n-0", "n-1", "s-0"]);
+    assert_eq!(names.len(), 2, "two groups with the same prefix");
+    assert_ne!(names[0], names[1]);
+    let expected = [Some(json!([names[0]])), None, Some(json!([names[1]]))];
+    assert_eq!(lists, expected, "each group lists its tools at its first member");
+
+    let same_id = carts().into_iter().chain([plugin_cart("n-0")]).collect();
+    let (lists, names) = listed_tools(same_id, &["n-0", "n-0"]);
+    let [of_plugin_cart, of_group] = names.as_slice() else {
+        unreachable!("{names:?}")
+    };
+    assert_eq!(lists, [Some(json!([of_group])), Some(json!([of_plugin_cart]))]);
+}
+
+#[tokio::test]
+async fn a_tool_of_a_group_is_refused_for_a_member_without_the_method_and_for_an_unknown_id() {
+    let without_method = Thing {
+        ids: vec![ToolId::native("cart.empty").bound_to("other")],
+        ..thing("cart", "other")
+    };
+    let members = carts().into_iter().chain([without_method]);
+    let injection = TestConversation::default().return_entities(members);
+    let shared = &injection.add[0];
+    let call = async |id: &str| {
+        let arguments = json!({ "cart_id": id }).as_object().cloned().unwrap();
+        let called = shared.call(arguments, &ToolContext::new()).await;
+        called.map(drop).map_err(|error| error.report().message.clone())
+    };
+    assert_eq!(call("n-1").await, Ok(()));
+    let refused = call("other").await.unwrap_err();
+    assert_eq!(
+        refused,
+        "/cart_id: the `cart` with the id `other` does not have this method"
+    );
+    let unknown = call("nobody").await.unwrap_err();
+    assert_eq!(unknown, "/cart_id: the `cart` with the id `nobody` does not exist");
 }
