@@ -38,6 +38,9 @@ const BLOCKS: usize = 20;
 const CALLS: usize = 200;
 const STARTS: usize = 20;
 
+/// The time between calls that do not follow each other at once.
+const PAUSE: Duration = Duration::from_millis(5);
+
 struct Bare;
 
 impl ServerHandler for Bare {
@@ -146,6 +149,19 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Returns the median time of calls that come one by one, as those of a model do.
+    fn after_a_pause(&mut self) -> Duration {
+        let times = (0..CALLS).map(|_| {
+            std::thread::sleep(PAUSE);
+            let start = Instant::now();
+            self.call();
+            start.elapsed()
+        });
+        median(times.collect())
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.process.kill());
@@ -185,13 +201,17 @@ fn main() {
         println!("skipped: pass a directory with the guest `showcase`");
         return;
     };
-    let (mut bare, mut toolwit) = (Server::start(&[]), Server::start(&[&plugins]));
-    toolwit.call();
-    let times: Vec<_> = (0..BLOCKS).map(|_| (bare.block(), toolwit.block())).collect();
+    let (mut bare_server, mut toolwit_server) = (Server::start(&[]), Server::start(&[&plugins]));
+    toolwit_server.call();
+    let times: Vec<_> = (0..BLOCKS)
+        .map(|_| (bare_server.block(), toolwit_server.block()))
+        .collect();
     let (bare, toolwit): (Vec<_>, Vec<_>) = times.into_iter().unzip();
     let (bare, toolwit) = (median(bare), median(toolwit));
     let ratio = toolwit.as_secs_f64() / bare.as_secs_f64();
     println!("call: bare {bare:?}, plugin {toolwit:?}, ratio {ratio:.2}");
+    let (bare, toolwit) = (bare_server.after_a_pause(), toolwit_server.after_a_pause());
+    println!("call after a pause: bare {bare:?}, plugin {toolwit:?}");
     let (bare, toolwit) = (first_result(&[]), first_result(&[&plugins]));
     println!("start to first result: bare {bare:?}, plugin {toolwit:?}");
 }

@@ -143,7 +143,7 @@ impl<'a> GuardedCall<'a> {
             }
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
-                    let work = replace_instance(instance, self.plugin.clone(), component, limits);
+                    let work = end_instance(instance, self.plugin.clone(), component, limits);
                     permit.release_after(self.context, work);
                 }
             }
@@ -170,17 +170,12 @@ impl<'a> GuardedCall<'a> {
     }
 }
 
-/// Drops the instance of a call, and creates a spare instance for the next one.
-async fn replace_instance(
-    instance: Instance,
-    plugin: Arc<Plugin>,
-    component: Arc<LinkedComponent>,
-    limits: CallLimits,
-) {
+/// Drops the instance of a call, and plans the spare instance for a later one.
+async fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
     if is_start_repeatable {
-        plugin.prepare_instance(&component, limits).await;
+        plugin.plan_spare_instance(component, limits);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::call_permits::{CallPermit, CallPermits};
@@ -334,16 +335,19 @@ impl Plugin {
         load_or_compile(engines, source, inspection, progress)
     }
 
-    /// Creates the spare instance of the component. A component whose instances occupy several slots of wasmtime's instance
-    /// pool has none.
-    pub(super) async fn prepare_instance(&self, component: &Arc<LinkedComponent>, limits: CallLimits) {
-        if self.inspection().footprint.slots() == 1 {
-            let _ticking = self.runtime.engines.ticker.run();
-            self.runtime
-                .spares
-                .prepare(component, limits, &self.runtime.network)
-                .await;
+    /// Plans the spare instance of the component after a call. A component whose instances occupy several slots of wasmtime's
+    /// instance pool has none.
+    pub(super) fn plan_spare_instance(self: Arc<Self>, component: Arc<LinkedComponent>, limits: CallLimits) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if self.inspection().footprint.slots() != 1 || !self.runtime.spares.record_call(&component) {
+            return;
         }
+        runtime.spawn(async move {
+            let plan = self.runtime.spares.plan(component);
+            plan.wait_until_idle().await;
+            let _ticking = self.runtime.engines.ticker.run();
+            plan.create(limits, &self.runtime.network).await;
+        });
     }
 
     /// Waits for a permit to run a call.

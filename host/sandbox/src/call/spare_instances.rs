@@ -1,28 +1,44 @@
 //! Instances that are created before the call that uses them.
 //!
-//! Creating an instance takes longer than a short call needs. Therefore, when a call has ended, the next instance of its
-//! component is created behind its result. This *spare instance* has no authority, no log and no deadline of a call. The
-//! call that uses it sets them, and then the instance is the same as one that was created in the call:
+//! Creating an instance takes longer than a short call needs. Therefore, when a component has not been called for a moment,
+//! its next instance is created. This *spare instance* has no authority, no log and no deadline of a call. The call that uses
+//! it sets them, and then the instance is the same as one that was created in the call:
 //!
-//! - A component has spare instances only if its start code called nothing of the host and used little fuel. Such code
+//! - A component has a spare instance only if its start code called nothing of the host and used little fuel. Such code
 //!   computes the same at any time and with any rights.
 //! - A call only uses a spare instance that was created under the limits of the call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
 
 use super::instance::StartedInstance;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::http::Network;
 use toolwit_core::limits::{CallLimits, EngineLimits};
 
-/// One in this many slots of wasmtime's instance pool may be occupied by spare instances.
+/// One in this many slots of wasmtime's instance pool may be occupied by spare instances, and another one by those that are
+/// being created.
 const SPARE_SLOTS_DIVISOR: u32 = 64;
 
-/// The spare instances of a runtime. The oldest is dropped first.
+/// The time without a call of a component after which its spare instance is created. While calls follow each other, they need
+/// the processors themselves.
+const IDLE_TIME: Duration = Duration::from_millis(1);
+
+/// The spare instances of a runtime, at most one for each component. The oldest is dropped first.
 pub(crate) struct SpareInstances {
-    spares: Mutex<VecDeque<SpareInstance>>,
+    state: Mutex<SpareState>,
     count_max: usize,
+}
+
+#[derive(Default)]
+struct SpareState {
+    /// The spare instances, oldest first.
+    spares: VecDeque<SpareInstance>,
+    /// The components whose spare instance will be or is being created.
+    planned: Vec<PlannedInstance>,
 }
 
 /// An instance that no call has used, with the limits under which it was created.
@@ -30,6 +46,19 @@ struct SpareInstance {
     component: Weak<LinkedComponent>,
     limits: CallLimits,
     instance: StartedInstance,
+}
+
+/// A spare instance that will be created when the component has not been called for [`IDLE_TIME`].
+struct PlannedInstance {
+    component: Weak<LinkedComponent>,
+    /// The end of the last call.
+    last_call: Instant,
+}
+
+/// A plan to create the spare instance of a component. It ends when it is dropped.
+pub(super) struct SparePlan<'s> {
+    spares: &'s SpareInstances,
+    component: Arc<LinkedComponent>,
 }
 
 impl SpareInstance {
@@ -51,30 +80,41 @@ impl SpareInstance {
 impl SpareInstances {
     pub(crate) fn new(limits: &EngineLimits) -> Self {
         Self {
-            spares: Mutex::default(),
+            state: Mutex::default(),
             count_max: usize::try_from(limits.instances_max / SPARE_SLOTS_DIVISOR).unwrap_or(0),
         }
     }
 
-    /// Creates the spare instance of a component, if it has none.
-    pub(super) async fn prepare(&self, component: &Arc<LinkedComponent>, limits: CallLimits, network: &Arc<Network>) {
-        if self.count_max == 0 || self.lock().iter().any(|spare| spare.is_of(component)) {
-            return;
+    /// Records the end of a call. Returns whether the spare instance of the component must be planned with [`Self::plan`]:
+    /// it has none, none is planned, and there are not too many plans.
+    pub(super) fn record_call(&self, component: &Arc<LinkedComponent>) -> bool {
+        let mut state = self.lock();
+        let is_of = |planned: &&mut PlannedInstance| std::ptr::eq(planned.component.as_ptr(), Arc::as_ptr(component));
+        if let Some(planned) = state.planned.iter_mut().find(is_of) {
+            planned.last_call = Instant::now();
+            return false;
         }
-        match StartedInstance::without_call(component, &limits, network).await {
-            Ok(instance) if instance.is_repeatable(&limits) => self.store(SpareInstance {
-                component: Arc::downgrade(component),
-                limits,
-                instance,
-            }),
-            Ok(_) => tracing::debug!("a component with another start than before has no spare instance"),
-            Err(error) => tracing::debug!(%error, "a spare instance could not be created"),
+        if state.planned.len() >= self.count_max || state.spares.iter().any(|spare| spare.is_of(component)) {
+            return false;
+        }
+        state.planned.push(PlannedInstance {
+            component: Arc::downgrade(component),
+            last_call: Instant::now(),
+        });
+        true
+    }
+
+    /// Returns the plan of a component for which [`Self::record_call`] returned true.
+    pub(super) fn plan(&self, component: Arc<LinkedComponent>) -> SparePlan<'_> {
+        SparePlan {
+            spares: self,
+            component,
         }
     }
 
     /// Takes the spare instance of a component for a call with these limits.
     pub(super) fn take(&self, component: &LinkedComponent, limits: &CallLimits) -> Option<StartedInstance> {
-        let mut spares = self.lock();
+        let spares = &mut self.lock().spares;
         let is_fitting = |spare: &SpareInstance| spare.is_of(component) && spare.has_limits(limits);
         let index = spares.iter().position(is_fitting)?;
         spares.remove(index).map(|spare| spare.instance)
@@ -84,7 +124,8 @@ impl SpareInstances {
     fn store(&self, spare: SpareInstance) {
         // Dropped after the lock is released, because dropping an instance clears its memory.
         let mut dropped = Vec::new();
-        let mut spares = self.lock();
+        let mut state = self.lock();
+        let spares = &mut state.spares;
         spares.push_back(spare);
         while let Some(index) = spares.iter().position(|spare| spare.component.strong_count() == 0) {
             dropped.extend(spares.remove(index));
@@ -92,11 +133,54 @@ impl SpareInstances {
         while spares.len() > self.count_max {
             dropped.extend(spares.pop_front());
         }
-        drop(spares);
+        drop(state);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<SpareInstance>> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SpareState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SparePlan<'_> {
+    /// Waits until the component has not been called for [`IDLE_TIME`].
+    pub(super) async fn wait_until_idle(&self) {
+        while let Some(last_call) = self.last_call() {
+            let idle_at = last_call + IDLE_TIME;
+            if idle_at <= Instant::now() {
+                break;
+            }
+            sleep_until(idle_at).await;
+        }
+    }
+
+    /// Creates the spare instance.
+    pub(super) async fn create(self, limits: CallLimits, network: &Arc<Network>) {
+        match StartedInstance::without_call(&self.component, &limits, network).await {
+            Ok(instance) if instance.is_repeatable(&limits) => self.spares.store(SpareInstance {
+                component: Arc::downgrade(&self.component),
+                limits,
+                instance,
+            }),
+            Ok(_) => tracing::debug!("a component with another start than before has no spare instance"),
+            Err(error) => tracing::debug!(%error, "a spare instance could not be created"),
+        }
+    }
+
+    fn last_call(&self) -> Option<Instant> {
+        let state = self.spares.lock();
+        let planned = state.planned.iter().find(|planned| self.is_for(planned))?;
+        Some(planned.last_call)
+    }
+
+    fn is_for(&self, planned: &PlannedInstance) -> bool {
+        std::ptr::eq(planned.component.as_ptr(), Arc::as_ptr(&self.component))
+    }
+}
+
+impl Drop for SparePlan<'_> {
+    fn drop(&mut self) {
+        let planned = &mut self.spares.lock().planned;
+        planned.retain(|planned| !self.is_for(planned));
     }
 }
 

@@ -49,21 +49,31 @@ fn runtime_with_slots(instances_max: u32) -> Arc<Runtime> {
 
 async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
     let component = wat::parse_str(text).unwrap();
-    Plugin::from_bytes(runtime, "guest", component).await.unwrap()
+    let plugin = Plugin::from_bytes(runtime, "guest", component).await.unwrap();
+    plugin.compile().await.unwrap();
+    plugin
 }
 
-/// Calls the tool of a plugin, and waits until the work behind its answer is done.
+/// Calls the tool of a plugin, and waits until it is idle, on a clock that only moves while no task can run.
 async fn call(plugin: &Arc<Plugin>) -> ToolResult {
-    let deferred_work = DeferredWork::new();
-    let context = ToolContext::new().with_extension(deferred_work.clone());
+    tokio::time::pause();
+    let result = call_at_once(plugin).await;
+    tokio::time::sleep(2 * IDLE_TIME).await;
+    tokio::time::resume();
+    result
+}
+
+async fn call_at_once(plugin: &Arc<Plugin>) -> ToolResult {
+    let deferred = DeferredWork::new();
+    let context = ToolContext::new().with_extension(deferred.clone());
     let tools = plugin.tools(&Scope::new());
     let result = tools[0].call(Arguments::new(), &context).await.unwrap();
-    deferred_work.run().await;
+    deferred.run().await;
     result
 }
 
 fn count(runtime: &Runtime) -> usize {
-    runtime.spares.lock().len()
+    runtime.spares.lock().spares.len()
 }
 
 #[tokio::test]
@@ -78,6 +88,21 @@ async fn a_call_with_a_spare_instance_is_the_same_as_one_without() {
         let (first, next) = (first.usage.unwrap(), next.usage.unwrap());
         assert_eq!((first.fuel, first.memory_bytes), (next.fuel, next.memory_bytes));
     }
+}
+
+#[tokio::test]
+async fn calls_that_follow_each_other_have_no_spare_instance_and_the_time_after_them_has_one() {
+    let runtime = runtime(RuntimeOptions::default());
+    let plugin = plugin(&runtime, COUNTING).await;
+    tokio::time::pause();
+    for _ in 0..3 {
+        call_at_once(&plugin).await;
+        tokio::time::sleep(IDLE_TIME / 2).await;
+        assert_eq!(count(&runtime), 0);
+    }
+    assert_eq!(runtime.spares.lock().planned.len(), 1, "one plan waits");
+    tokio::time::sleep(IDLE_TIME).await;
+    assert_eq!((count(&runtime), runtime.spares.lock().planned.len()), (1, 0));
 }
 
 #[tokio::test]
