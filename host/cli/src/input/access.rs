@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_blackboard_is_read_or_written_and_nothing_else() {
-        let parse = |access| parse_http_target(access).map(|target| parse_access(access, target.as_ref()));
+        let parse = |access| parse_http_target(access).map(|_| parse_access(access, None));
         let read = AccessRequest::Blackboard(AccessMode::Read);
         let write = AccessRequest::Blackboard(AccessMode::ReadWrite);
         for (access, expected) in [
