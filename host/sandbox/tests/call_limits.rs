@@ -109,3 +109,23 @@ async fn the_error_of_too_many_artifacts_has_the_log_of_the_guest() {
     assert_eq!(error.limit.as_ref().unwrap().limit, "artifact_bytes_max", "{error:?}");
     assert_eq!(error.log.as_deref(), Some("abcdefghij"));
 }
+
+#[tokio::test]
+async fn the_result_of_a_program_is_limited_with_its_escapes_and_its_error_output() {
+    // The JSON without output has 41 bytes. A control character has six bytes in it.
+    for (write, bytes, log) in [
+        (WRITE_CONTROL_CHARACTERS, 41 + 60, None),
+        (WRITE_LETTERS, 41 + 10, Some("abcdefghij")),
+    ] {
+        let functions =
+            format!(r#"{IMPORTS} (func (export "wasi:cli/run@0.2.0#run") (result i32) {write} i32.const 0)"#);
+        let (_scope, tool) = tool(component("program", &functions)).await;
+        let limited = |bytes| LimitOverrides::default().with_result_bytes_max(bytes);
+        let result = call(&tool, limited(bytes)).await.unwrap();
+        assert_eq!(result.for_llm.len() as u64, bytes, "{}", result.for_llm);
+        let error = call(&tool, limited(bytes - 1)).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::ResultBytes, "{error:?}");
+        assert_eq!(error.limit.as_ref().unwrap().used, bytes);
+        assert_eq!(error.log.as_deref(), log, "the error output is the log");
+    }
+}
