@@ -23,6 +23,8 @@ world artifacts {
     use toolwit:plugin/types@0.1.0.{tool-result};
     export run: func() -> tool-result;
 }
+interface things { resource thing { constructor(); } }
+world session { include output; export things; export run: func(); }
 world program { include output; export wasi:cli/run@0.2.0; }
 "#;
 
@@ -128,4 +130,24 @@ async fn the_result_of_a_program_is_limited_with_its_escapes_and_its_error_outpu
         assert_eq!(error.limit.as_ref().unwrap().used, bytes);
         assert_eq!(error.log.as_deref(), log, "the error output is the log");
     }
+}
+
+#[tokio::test]
+async fn a_call_on_a_session_instance_has_its_own_limits_of_log_and_resources() {
+    // Each call creates a stream and does not drop it.
+    let functions = format!(
+        r#"{IMPORTS}
+        (func (export "test:outputs/things#[constructor]thing") (result i32) unreachable)
+        (func (export "run") {WRITE_LETTERS})"#
+    );
+    let (_scope, tool) = tool(component("session", &functions)).await;
+    let result = call(&tool, LimitOverrides::default()).await.unwrap();
+    assert_eq!(result.log.as_deref(), Some("abcdefghij"));
+    let lower = LimitOverrides::default().with_log_bytes_max(3).with_resources_max(100);
+    let result = call(&tool, lower).await.unwrap();
+    assert_eq!(result.log.as_deref(), Some("abc\n[7 more bytes were dropped]"));
+    let lowest = LimitOverrides::default().with_resources_max(1);
+    let error = call(&tool, lowest).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Resources, "{error:?}");
+    call(&tool, LimitOverrides::default()).await.unwrap();
 }
