@@ -140,6 +140,28 @@ async fn the_least_recently_used_entry_is_removed_first() {
     );
 }
 
+#[test]
+fn several_threads_can_set_the_limit_although_killed_processes_left_files() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("code");
+    let cache = CodeCache::open(&directory).unwrap();
+    for left in ["bytes-max", "probe"] {
+        fs::write(directory.join(format!(".{left}.{}", std::process::id())), "left").unwrap();
+    }
+    std::thread::scope(|scope| {
+        for bytes_max in 1..=4 {
+            let (cache, directory) = (&cache, &directory);
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    cache.set_bytes_max(bytes_max).unwrap();
+                    CodeCache::open(directory).unwrap();
+                }
+            });
+        }
+    });
+    assert!((1..=4).contains(&cache.bytes_max()));
+}
+
 #[tokio::test]
 async fn compiling_in_the_background_is_reported_and_happens_once() {
     let options = RuntimeOptions {
