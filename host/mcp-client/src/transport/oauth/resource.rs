@@ -75,11 +75,14 @@ impl ProtectedResource {
         if self.issuers.iter().any(|url| is_same_issuer(url, issuer)) {
             return Ok(());
         }
+        let issuer = redaction.quoted(issuer.as_str());
+        if self.issuers.is_empty() {
+            return Err(format!(
+                "the metadata of the server names no issuer, so it does not confirm `{issuer}`"
+            ));
+        }
         let other = redaction.quoted(&self.issuers.join(", "));
-        Err(format!(
-            "the server accepts tokens of `{other}` and not of `{}`",
-            redaction.quoted(issuer.as_str())
-        ))
+        Err(format!("the server accepts tokens of `{other}` and not of `{issuer}`"))
     }
 }
 
@@ -167,5 +170,26 @@ mod tests {
         assert!(address("https://h/m").is_ok());
         assert!(address("https://evil.example/m").is_err());
         assert_eq!(default_identifier(&url("https://h/?q")), "https://h");
+    }
+
+    #[test]
+    fn an_issuer_that_the_metadata_does_not_name_is_refused() {
+        let check = |issuers: &[&str]| {
+            let resource = ProtectedResource {
+                identifier: "https://h/mcp".to_owned(),
+                issuers: issuers.iter().map(|&issuer| issuer.to_owned()).collect(),
+                scopes: Vec::new(),
+            };
+            resource.check_issuer(&url("https://i"), &Redaction::default())
+        };
+        assert_eq!(check(&["https://j", "https://i"]), Ok(()));
+        assert_eq!(
+            check(&["https://j"]).unwrap_err(),
+            "the server accepts tokens of `https://j` and not of `https://i/`"
+        );
+        assert_eq!(
+            check(&[]).unwrap_err(),
+            "the metadata of the server names no issuer, so it does not confirm `https://i/`"
+        );
     }
 }
