@@ -6,7 +6,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::authorization_server::{is_same_issuer, well_known};
-use super::http_request::get;
+use super::http_request::{error_status, get, means_absent};
 use crate::value::Redaction;
 
 /// The maximum number of issuers, and of scopes, that are read from metadata.
@@ -33,11 +33,11 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Returns the description of a server, or `None` if it has no metadata: the server answers each request
-    /// for it with an error status.
+    /// Returns the description of a server, or `None` if it has no metadata: the server refuses each request for it with a
+    /// status such as 404.
     ///
     /// # Errors
-    /// If the metadata cannot be read, or is for another server.
+    /// If the metadata cannot be read, perhaps only at the moment, or is for another server.
     pub(crate) async fn discover(
         server: &Url,
         metadata_url: Option<&str>,
@@ -48,8 +48,11 @@ impl ProtectedResource {
             None => well_known(server, "oauth-protected-resource", false),
         };
         for candidate in candidates {
-            let Some(metadata) = get::<ResourceMetadata>(&candidate, redaction).await? else {
-                continue;
+            let metadata = match get::<ResourceMetadata>(&candidate, redaction).await? {
+                Ok(metadata) => metadata,
+                Err(status) if means_absent(status) => continue,
+                // Without the metadata that it has, a token would be requested for the wrong resource, or from the wrong issuer.
+                Err(status) => return Err(error_status(&candidate, status, redaction)),
             };
             if !is_resource_of(&metadata.resource, server) {
                 let resource = redaction.quoted(&metadata.resource);
