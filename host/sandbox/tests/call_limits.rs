@@ -34,7 +34,7 @@ const WRITE_CONTROL_CHARACTERS: &str = "(call $write (call $stdout) (i32.const 6
 /// Writes the ten letters at 80 to standard error.
 const WRITE_LETTERS: &str = "(call $write (call $stderr) (i32.const 80) (i32.const 10) (i32.const 256))";
 
-/// The function of a module that writes to an output stream.
+/// The imports of a module that writes to the output streams.
 const IMPORTS: &str = r#"
     (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
     (import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
