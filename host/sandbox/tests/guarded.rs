@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod wasi_wit;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolId, ToolResult};
 use toolwit_sandbox::grants::{GrantScope, GrantedVersion, Grants};
 use toolwit_sandbox::{CodeCacheLocation, NewGrant, Plugin, Runtime, RuntimeOptions, Scope};
+use wasi_wit::{CLI, IO};
 
 /// The text that the guest returns, 21 bytes long.
 const TEXT: &str = "correct_horse_battery";
@@ -53,26 +56,6 @@ world session { include imports; export things; export run: func() -> string; ex
 world command { include imports; export wasi:cli/run@0.2.0; }
 world discovery { include imports; export toolwit:plugin/dynamic@0.1.0; }
 "#;
-
-const CLI: &str = "
-package wasi:cli@0.2.0;
-interface run { run: func() -> result; }
-interface environment { get-environment: func() -> list<tuple<string, string>>; }
-interface stdout { use wasi:io/streams@0.2.0.{output-stream}; get-stdout: func() -> output-stream; }
-interface stderr { use wasi:io/streams@0.2.0.{output-stream}; get-stderr: func() -> output-stream; }
-";
-
-const IO: &str = "
-package wasi:io@0.2.0;
-interface error { resource error; }
-interface streams {
-    use error.{error};
-    variant stream-error { last-operation-failed(error), closed }
-    resource output-stream {
-        blocking-write-and-flush: func(contents: list<u8>) -> result<_, stream-error>;
-    }
-}
-";
 
 /// Writes the text to standard output.
 const WRITE: &str = "(call $write (call $stdout) (i32.const 64) (i32.const 21) (i32.const 256))";

@@ -146,6 +146,21 @@ async fn handles_of_a_guest_are_limited() {
     assert_limit(&error, ErrorKind::Resources, "resources_max", 4_096);
 }
 
+// attack: B10
+#[tokio::test]
+async fn handles_of_a_session_are_limited_by_the_call_that_creates_them() {
+    let guests = Guests::new();
+    let token = guests.wat("token").await;
+    let mut conversation = Conversation::over(&[&token]);
+    conversation.value("many", json!({"count": 20})).await;
+    let limited = |max| LimitOverrides::default().with_resources_max(max);
+    let mut conversation = conversation.limited(limited(100));
+    conversation.value("many", json!({"count": 20})).await;
+    let mut conversation = conversation.limited(limited(10));
+    let error = conversation.error("many", json!({"count": 20})).await;
+    assert_limit(&error, ErrorKind::Resources, "resources_max", 10);
+}
+
 // attack: B9
 #[tokio::test]
 async fn request_for_a_tebibyte_of_randomness_traps() {

@@ -44,6 +44,23 @@ impl StagedFile {
         Self::write_with(private_options(), path, bytes)
     }
 
+    /// Writes the new content of `path`, with the permissions that the file has, or else with the default permissions of a new
+    /// file. Creates missing directories.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn write_with_same_permissions(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let permissions = match fs::metadata(path) {
+            Ok(metadata) => metadata.permissions(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::write(path, bytes),
+            Err(error) => return Err(error),
+        };
+        // Private at first, so that no other user can read the content before the permissions are set.
+        let staged = Self::write_private(path, bytes)?;
+        fs::set_permissions(&staged.temporary, permissions)?;
+        Ok(staged)
+    }
+
     fn write_with(mut options: OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let staged = Self {
             path: path.to_owned(),
@@ -117,5 +134,24 @@ mod tests {
         assert_eq!(fs::read(&outside).unwrap(), b"kept");
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(!file.is_symlink() && !temporary.exists());
+    }
+
+    #[test]
+    fn a_file_can_keep_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("new/mcp.json");
+        let replace = |text: &str| {
+            StagedFile::write_with_same_permissions(&file, text.as_bytes())
+                .and_then(StagedFile::commit)
+                .unwrap();
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777
+        };
+        replace("one");
+        for mode in [0o600, 0o664] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(replace("two"), mode);
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
     }
 }

@@ -34,8 +34,7 @@ struct RegistrationResponse {
 /// The response to a refused registration.
 #[derive(Default, Deserialize)]
 struct RegistrationRefusal {
-    #[serde(default)]
-    error: String,
+    error: Option<String>,
 }
 
 impl LoginClient {
@@ -91,9 +90,10 @@ impl LoginClient {
         let body = Zeroizing::new(body);
         if !is_success {
             let refusal: RegistrationRefusal = serde_json::from_slice(&body).unwrap_or_default();
-            let code = redaction.quoted(&refusal.error);
+            let code = refusal.error.filter(|code| !code.trim().is_empty());
+            let code = code.map_or_else(String::new, |code| format!(" (`{}`)", redaction.quoted(&code)));
             return Err(format!(
-                "the issuer does not register the client (`{code}`): configure a `client_id`"
+                "the issuer does not register the client{code}: configure a `client_id`"
             ));
         }
         let registered: RegistrationResponse =

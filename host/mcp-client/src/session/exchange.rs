@@ -73,6 +73,9 @@ pub(crate) enum RequestError {
     /// The answer took too long.
     #[error("the server did not answer within {}", Span(*.0))]
     Timeout(Duration),
+    /// The server reported progress, and then stopped.
+    #[error("the server neither answered nor reported progress for {}", Span(*.0))]
+    Stalled(Duration),
     /// The caller cancelled.
     #[error("the call was cancelled")]
     Cancelled,
@@ -144,6 +147,7 @@ impl Connection {
         let mut progress = self.notices.subscribe(&handle.progress_token);
         let mut pending = PendingRequest(Some(handle));
         let mut idle_deadline = Instant::now() + exchange.idle_max;
+        let mut has_progress = false;
         let mut display = ProgressDisplay {
             connection: self,
             context: exchange.context,
@@ -173,10 +177,17 @@ impl Connection {
                 }
                 () = tokio::time::sleep_until(idle_deadline.min(deadline)) => {
                     pending.cancel("the call took too long").await;
-                    return Err(RequestError::Timeout(if idle_deadline < deadline { exchange.idle_max } else { exchange.time_max() }));
+                    return Err(if idle_deadline >= deadline {
+                        RequestError::Timeout(exchange.time_max())
+                    } else if has_progress {
+                        RequestError::Stalled(exchange.idle_max)
+                    } else {
+                        RequestError::Timeout(exchange.idle_max)
+                    });
                 }
                 update = progress.next() => {
                     idle_deadline = Instant::now() + exchange.idle_max;
+                    has_progress = true;
                     display.show(&update);
                 }
             }

@@ -174,7 +174,9 @@ impl ServerSession {
                     let redacted = |error| connection.redaction().redact_error(error);
                     return Err(match error {
                         RequestError::LoginRequired(required, why) => login_required(required, &why),
-                        RequestError::Timeout(_) => redacted(too_slow(&self.config.name, &why)),
+                        RequestError::Timeout(_) | RequestError::Stalled(_) => {
+                            redacted(too_slow(&self.config.name, &why))
+                        }
                         _ => redacted(unavailable(&self.config.name, &why)),
                     });
                 }

@@ -27,7 +27,9 @@ pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResu
         RequestError::Failed(_) | RequestError::Closed(_) => {
             (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}"))
         }
-        RequestError::Timeout(_) | RequestError::NoInput(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
+        RequestError::Timeout(_) | RequestError::Stalled(_) | RequestError::NoInput(_) => {
+            (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}"))
+        }
         RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),
         RequestError::TooManyRounds | RequestError::Unexpected => (ErrorKind::Tool, format!("{error}; {MAYBE_DONE}")),
     };
@@ -65,6 +67,7 @@ mod tests {
             RequestError::Failed("the server cancelled the call: it gave no reason".to_owned()),
             RequestError::Closed("the server closed it".to_owned()),
             RequestError::Timeout(Duration::from_secs(1)),
+            RequestError::Stalled(Duration::from_secs(1)),
             RequestError::NoInput(Duration::from_secs(1)),
             RequestError::Cancelled,
             RequestError::TooManyRounds,

@@ -46,33 +46,34 @@ pub(crate) fn prompt_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>
             "additionalProperties": false,
         }),
     );
-    let (list_pool, get_pool) = (pool.clone(), pool.clone());
+    let (list_pool, list_name) = (pool.clone(), Arc::<str>::from(list.name()));
     let list = NativeTool::from_definition(list, move |arguments, context| {
-        let pool = list_pool.clone();
-        async move { list_prompts(&pool, page_of(&arguments), &context).await }
+        let (pool, tool) = (list_pool.clone(), list_name.clone());
+        async move { list_prompts(&pool, &tool, page_of(&arguments), &context).await }
     })?;
+    let (get_pool, get_name) = (pool.clone(), Arc::<str>::from(get.name()));
     let get = NativeTool::from_definition(get, move |arguments, context| {
-        let pool = get_pool.clone();
-        async move { get_prompt(&pool, arguments, &context).await }
+        let (pool, tool) = (get_pool.clone(), get_name.clone());
+        async move { get_prompt(&pool, &tool, arguments, &context).await }
     })?;
     Ok(vec![Arc::new(list), Arc::new(get)])
 }
 
 async fn list_prompts(
     pool: &Arc<SessionPool>,
+    tool: &str,
     page: PaginatedRequestParams,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    const TOOL: &str = "list_prompts";
-    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
         let request = ListPromptsRequest::with_param(page.clone());
         send(connection, ClientRequest::ListPromptsRequest(request), exchange)
     });
     let (answer, connection, _) = pending_answer.await?;
     let list = match answer {
         Ok(ServerResult::ListPromptsResult(list)) => list,
-        Ok(_) => return failed_outcome(RequestError::Unexpected, TOOL),
-        Err(error) => return failed_outcome(error, TOOL),
+        Ok(_) => return failed_outcome(RequestError::Unexpected, tool),
+        Err(error) => return failed_outcome(error, tool),
     };
     let redaction = connection.redaction();
     let is_cut = list.prompts.len() > MCP_LISTED_MAX;
@@ -96,10 +97,10 @@ async fn list_prompts(
 
 async fn get_prompt(
     pool: &Arc<SessionPool>,
+    tool: &str,
     arguments: Arguments,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    const TOOL: &str = "get_prompt";
     let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
     let values: Map<String, Value> = arguments
         .get("arguments")
@@ -107,7 +108,7 @@ async fn get_prompt(
         .cloned()
         .unwrap_or_default();
     let parameters = GetPromptRequestParams::new(name).with_arguments(values);
-    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
         let request = GetPromptRequest::new(parameters.clone());
         send(connection, ClientRequest::GetPromptRequest(request), exchange)
     });
@@ -121,7 +122,7 @@ async fn get_prompt(
                 .for_each(|message| content.add(message.content));
             content.into_result(None, false)
         }
-        Ok(_) => failed_outcome(RequestError::Unexpected, TOOL),
-        Err(error) => failed_outcome(error, TOOL),
+        Ok(_) => failed_outcome(RequestError::Unexpected, tool),
+        Err(error) => failed_outcome(error, tool),
     }
 }

@@ -44,16 +44,17 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
             "additionalProperties": false,
         }),
     );
-    let (list_pool, read_pool) = (pool.clone(), pool.clone());
+    let (list_pool, list_name) = (pool.clone(), Arc::<str>::from(list.name()));
     let list = NativeTool::from_definition(list, move |arguments, context| {
-        let pool = list_pool.clone();
-        async move { list_resources(&pool, page_of(&arguments), &context).await }
+        let (pool, tool) = (list_pool.clone(), list_name.clone());
+        async move { list_resources(&pool, &tool, page_of(&arguments), &context).await }
     })?;
+    let (read_pool, read_name) = (pool.clone(), Arc::<str>::from(read.name()));
     let read = NativeTool::from_definition(read, move |arguments, context| {
-        let pool = read_pool.clone();
+        let (pool, tool) = (read_pool.clone(), read_name.clone());
         async move {
             let uri = arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
-            read_resource(&pool, uri, &context).await
+            read_resource(&pool, &tool, uri, &context).await
         }
     })?;
     Ok(vec![Arc::new(list), Arc::new(read)])
@@ -61,18 +62,18 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
 
 async fn list_resources(
     pool: &Arc<SessionPool>,
+    tool: &str,
     page: PaginatedRequestParams,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    const TOOL: &str = "list_resources";
-    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
         list_pages(connection, exchange, page.clone()).boxed()
     });
     let (answer, connection, _) = pending_answer.await?;
     let (resources, templates) = match answer {
         Ok((ServerResult::ListResourcesResult(list), templates)) => (list, templates),
-        Ok(_) => return failed_outcome(RequestError::Unexpected, TOOL),
-        Err(error) => return failed_outcome(error, TOOL),
+        Ok(_) => return failed_outcome(RequestError::Unexpected, tool),
+        Err(error) => return failed_outcome(error, tool),
     };
     let redaction = connection.redaction();
     let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
@@ -120,10 +121,14 @@ async fn list_pages(
     Ok((resources, templates))
 }
 
-async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
-    const TOOL: &str = "read_resource";
+async fn read_resource(
+    pool: &Arc<SessionPool>,
+    tool: &str,
+    uri: &str,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     let parameters = ReadResourceRequestParams::new(uri);
-    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(parameters.clone()));
         send(connection, request, exchange)
     });
@@ -136,7 +141,7 @@ async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext
                 .for_each(|resource| content.add_resource(resource));
             content.into_result(None, false)
         }
-        Ok(_) => failed_outcome(RequestError::Unexpected, TOOL),
-        Err(error) => failed_outcome(error, TOOL),
+        Ok(_) => failed_outcome(RequestError::Unexpected, tool),
+        Err(error) => failed_outcome(error, tool),
     }
 }

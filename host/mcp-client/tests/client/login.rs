@@ -1,6 +1,8 @@
 //! Logins in a browser: an authorization server, a server and a browser of the test.
 
 use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use toolwit_agent::ToolSource;
@@ -9,7 +11,7 @@ use toolwit_mcp_client::{
     ClientOptions, LoginReport, LoginRequest, LoginRequired, Logout, McpServer, OauthLogin, Revocation, ServerConfig,
 };
 
-use crate::http_server::{HttpServer, Reply};
+use crate::http_server::{HttpServer, Reply, handshake};
 use crate::login_server::{Behaviour, LoginServer, Logins, SpecialReply, browse, config, protected};
 use crate::works;
 
@@ -304,4 +306,38 @@ async fn a_logout_reports_that_the_tokens_of_another_address_are_not_revoked() {
     );
     assert!(issuer.forms("/revoke").is_empty());
     assert!(logins.0.lock().unwrap().is_empty(), "it is removed in any case");
+}
+
+#[tokio::test]
+async fn metadata_that_cannot_be_read_at_the_moment_requires_no_login() {
+    let issuer = LoginServer::start(Behaviour::default()).await;
+    let (origin, is_down) = (issuer.origin(), Arc::new(AtomicBool::new(false)));
+    let state = is_down.clone();
+    let http = HttpServer::start(move |request| {
+        let server = format!("http://{}", request.headers["host"]);
+        let is_down = state.load(Ordering::Relaxed);
+        if request.path.starts_with("/.well-known/") {
+            let metadata = json!({"resource": format!("{server}/mcp"), "authorization_servers": [origin]});
+            return Some(if is_down {
+                Reply::status(503)
+            } else {
+                Reply::json(&metadata)
+            });
+        }
+        if !is_down && request.headers.contains_key("authorization") {
+            return handshake(request);
+        }
+        let metadata = format!("{server}/.well-known/oauth-protected-resource/mcp");
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\"");
+        Some(Reply::status(401).with_header("www-authenticate", challenge))
+    })
+    .await;
+    let logins = Logins::default();
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    works(&McpServer::new(config(&http), logins.options())).await;
+    is_down.store(true, Ordering::Relaxed);
+    let server = McpServer::new(config(&http), logins.options());
+    let error = server.tools(&ToolContext::new()).await.err().unwrap();
+    assert_ne!(error.kind, ErrorKind::MissingKey, "{error}");
+    assert!(error.to_string().contains("responded with the status 503"), "{error}");
 }

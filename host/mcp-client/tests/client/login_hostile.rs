@@ -139,6 +139,27 @@ async fn an_issuer_that_redirects_or_does_not_end_begins_no_login() {
     }
 }
 
+#[tokio::test]
+async fn an_issuer_that_refuses_the_client_begins_no_login() {
+    let without_error: SpecialReply = || Some(Reply::status(400));
+    let with_empty_error: SpecialReply = || Some(Reply::json_status(400, &json!({"error": ""})));
+    let with_error: SpecialReply = || Some(Reply::json_status(400, &json!({"error": "invalid_redirect_uri"})));
+    for (reply, reason) in [
+        (without_error, "register the client: configure a `client_id`"),
+        (with_empty_error, "register the client: configure a `client_id`"),
+        (
+            with_error,
+            "register the client (`invalid_redirect_uri`): configure a `client_id`",
+        ),
+    ] {
+        let behaviour = Behaviour {
+            special: Some(("/register", reply)),
+            ..Behaviour::default()
+        };
+        refused(behaviour, reason).await;
+    }
+}
+
 /// Asserts that no login begins.
 async fn refused(behaviour: Behaviour, reason: &str) {
     let (issuer, http, logins) = start(behaviour, is_access_token).await;

@@ -304,6 +304,69 @@ async fn hostile_metadata_of_a_server_gets_nothing() {
 }
 
 #[tokio::test]
+async fn metadata_that_cannot_be_read_at_the_moment_is_not_missing() {
+    let issuer = issuer_server().await;
+    for (status, is_missing) in [
+        (404, true),
+        (401, true),
+        (408, false),
+        (429, false),
+        (500, false),
+        (503, false),
+    ] {
+        let http = HttpServer::start(move |request| {
+            if request.path.starts_with("/.well-known") {
+                return Some(Reply::status(status));
+            }
+            handshake(request)
+        })
+        .await;
+        let before = token_requests(&issuer).len();
+        if is_missing {
+            works(&server(&http, client(&issuer))).await;
+        } else {
+            let error = refusal(&server(&http, client(&issuer))).await;
+            assert!(
+                error.contains(&format!("responded with the status {status}")),
+                "{error}"
+            );
+        }
+        assert_eq!(
+            token_requests(&issuer).len() - before,
+            usize::from(is_missing),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_metadata_of_an_issuer_is_read_if_the_first_has_an_error_status() {
+    for (status, has_other) in [(500, true), (404, true), (500, false)] {
+        let issuer = HttpServer::start(move |request| {
+            let origin = origin_of(request);
+            Some(match request.path.as_str() {
+                "/.well-known/openid-configuration" if has_other => {
+                    Reply::json(&json!({"issuer": origin, "token_endpoint": format!("{origin}/token")}))
+                }
+                "/token" => Reply::json(&json!({"access_token": "access-token-1", "token_type": "Bearer"})),
+                _ => Reply::status(status),
+            })
+        })
+        .await;
+        let http = protected(origin(&issuer), &["access-token-1"], "Bearer").await;
+        if has_other {
+            works(&server(&http, client(&issuer))).await;
+        } else {
+            let error = refusal(&server(&http, client(&issuer))).await;
+            assert!(
+                error.contains("oauth-authorization-server responded with the status 500"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn hostile_metadata_of_an_issuer_gets_nothing() {
     let metadata = [
         (

@@ -12,7 +12,7 @@ use toolwit_mcp_client::{
 };
 use zeroize::Zeroizing;
 
-use crate::{PROGRAM, Progress, call, call_with, config, names, server, tool, works};
+use crate::{PROGRAM, Progress, arguments, call, call_with, config, names, server, tool, works};
 
 /// Has the secret `key` and the variable `PATH`.
 struct Values;
@@ -269,6 +269,29 @@ async fn resources_and_prompts_can_be_read_where_asked() {
     .await
     .unwrap();
     assert_eq!(prompt.for_llm, "Greet Ada.");
+}
+
+#[tokio::test]
+async fn an_error_of_a_resource_or_prompt_tool_has_the_name_of_the_tool() {
+    let server = McpServer::new(
+        config("plain").with_resource_tools().with_prompt_tools(),
+        ClientOptions::default(),
+    );
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let cancelled = ToolContext::new().with_cancel(cancel);
+    for (name, value) in [
+        ("test_list_resources", json!({})),
+        ("test_read_resource", json!({"uri": "test://greeting"})),
+        ("test_list_prompts", json!({})),
+        ("test_get_prompt", json!({"name": "greet"})),
+    ] {
+        let tool = tool(&server, name, &ToolContext::new()).await;
+        let error = tool.call(arguments(&value), &cancelled).await.unwrap_err();
+        let error = error.report();
+        assert_eq!(error.kind, ErrorKind::Cancelled, "{error}");
+        assert_eq!(error.tool.as_deref(), Some(name));
+    }
 }
 
 #[tokio::test]

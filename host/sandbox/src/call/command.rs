@@ -6,7 +6,7 @@ use wasmtime::component::Val;
 use super::function::invalid_arguments;
 use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
-use super::tool_result::result_too_large;
+use super::tool_result::{require_within, result_too_large};
 use crate::link::host::log_buffer::LogBuffer;
 use crate::link::host::wasi::Stdio;
 use crate::values::decode::DecodeError;
@@ -88,12 +88,15 @@ impl CommandOutput {
         if self.stdout.written() > limits.result_bytes_max {
             return Err(result_too_large(self.stdout.written(), limits));
         }
+        let stderr = self.stderr.take_text(&call.authority.redactor);
         let value = json!({
             "exit_status": status,
             "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),
-            "stderr": self.stderr.take_text(&call.authority.redactor).as_deref().unwrap_or_default(),
+            "stderr": stderr.as_deref().unwrap_or_default(),
         });
         let mut result = ToolResult::value(value);
+        // The JSON is longer than the output, because it has escapes and the error output.
+        require_within(&result, limits).map_err(|error| error.with_log(stderr))?;
         if status != 0 {
             result.status = ToolStatus::Error;
         }

@@ -212,17 +212,20 @@ impl RunningCall<'_> {
         if let Some(log) = &log {
             tracing::debug!(plugin = self.plugin.name(), log = &**log, "guest output");
         }
-        let outcome = outcome.map_err(|error| error.with_log(log.clone()));
         let outcome = outcome.and_then(|mut result| {
             let mut usage = instance.usage(&self.clock);
             usage.queued = waiting_time;
             result.usage = Some(usage);
-            result.log = log;
+            result.log.clone_from(&log);
             result.artifacts.extend(instance.take_artifacts());
             require_artifacts_within(&result, self.clock.limits)?;
             Ok(result)
         });
         instance.end_call();
-        outcome
+        outcome.map_err(|error| match log {
+            Some(_) => error.with_log(log),
+            // The work may have taken the log of the instance and added it to its error.
+            None => error,
+        })
     }
 }

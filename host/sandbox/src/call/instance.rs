@@ -146,6 +146,7 @@ impl Instance {
         self.initial_fuel = limits.fuel_max;
         self.fuel_meter = FuelMeter::of(clock.context);
         self.store.set_epoch_deadline(1);
+        self.store.set_max_component_handles(limits.resources_max);
         self.store
             .set_fuel(limits.fuel_max)
             .map_err(|error| fuel_not_set(&error, Phase::Execute))

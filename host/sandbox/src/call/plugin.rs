@@ -168,8 +168,7 @@ impl Plugin {
         self.source.read(self.digest(), bytes_max)
     }
 
-    /// Returns whether a call, or [`Plugin::compile`], has obtained the compiled component, so that later calls need not wait
-    /// for it. A compilation in the background does not count until one of them has taken its result.
+    /// Returns whether the component is compiled in this process, so that calls need not wait for it.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
         self.link_once.get().is_some()

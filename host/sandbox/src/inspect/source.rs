@@ -31,19 +31,29 @@ pub(crate) enum Source {
 #[derive(Clone, Debug)]
 pub(crate) struct ComponentFile {
     path: PathBuf,
-    retained: Arc<Mutex<Option<RetainedBytes>>>,
+    retention: Arc<Mutex<Retention>>,
+}
+
+/// Whether the bytes of a file are in memory.
+#[derive(Debug, Default)]
+enum Retention {
+    #[default]
+    NotRetained,
+    Retained(RetainedBytes),
+    /// The component is compiled. Its bytes are not needed any more, so they are not retained again.
+    Released,
 }
 
 impl ComponentFile {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            retained: Arc::default(),
+            retention: Arc::default(),
         }
     }
 
-    fn retained(&self) -> MutexGuard<'_, Option<RetainedBytes>> {
-        self.retained.lock().unwrap_or_else(PoisonError::into_inner)
+    fn retention(&self) -> MutexGuard<'_, Retention> {
+        self.retention.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -70,21 +80,24 @@ impl Drop for RetainedBytes {
 
 impl Source {
     /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has already
-    /// changed or cannot be read, or if the process would retain more than [`RETAINED_BYTES_MAX`].
+    /// changed or cannot be read, if the process would retain more than [`RETAINED_BYTES_MAX`], or after
+    /// [`Source::release`].
     pub(crate) fn retain(&self, digest: &str, size: u64, bytes_max: u64) {
         let Self::File(file) = self else { return };
-        let mut retained = file.retained();
-        if retained.is_none() && RETAINED_BYTES.load(Ordering::Relaxed).saturating_add(size) <= RETAINED_BYTES_MAX {
-            *retained = read_unchanged(&file.path, digest, bytes_max)
-                .ok()
-                .and_then(RetainedBytes::new);
+        let mut retention = file.retention();
+        if matches!(*retention, Retention::NotRetained)
+            && RETAINED_BYTES.load(Ordering::Relaxed).saturating_add(size) <= RETAINED_BYTES_MAX
+            && let Ok(bytes) = read_unchanged(&file.path, digest, bytes_max)
+            && let Some(retained) = RetainedBytes::new(bytes)
+        {
+            *retention = Retention::Retained(retained);
         }
     }
 
-    /// Releases retained bytes, because the component has been compiled.
+    /// Releases retained bytes for good, because the component has been compiled and linked.
     pub(crate) fn release(&self) {
         if let Self::File(file) = self {
-            *file.retained() = None;
+            *file.retention() = Retention::Released;
         }
     }
 
@@ -94,7 +107,10 @@ impl Source {
             Self::Bytes(bytes) => return Ok(bytes.clone()),
             Self::File(file) => file,
         };
-        let retained = file.retained().as_ref().map(|retained| retained.0.clone());
+        let retained = match &*file.retention() {
+            Retention::Retained(retained) => Some(retained.0.clone()),
+            Retention::NotRetained | Retention::Released => None,
+        };
         retained.map_or_else(|| read_unchanged(&file.path, digest, bytes_max), Ok)
     }
 }
@@ -169,4 +185,28 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// SHA-256 of `component`.
+    const DIGEST: &str = "6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa";
+
+    #[test]
+    fn bytes_are_retained_until_they_are_released_and_not_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("component.wasm");
+        let source = Source::File(ComponentFile::new(path.clone()));
+        for is_released in [false, true] {
+            std::fs::write(&path, "component").unwrap();
+            source.retain(DIGEST, 9, 100);
+            std::fs::remove_file(&path).unwrap();
+            assert_eq!(source.read(DIGEST, 100).is_err(), is_released);
+            source.release();
+            source.read(DIGEST, 100).unwrap_err();
+        }
+    }
 }

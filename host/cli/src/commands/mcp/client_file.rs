@@ -1,13 +1,14 @@
 //! The configuration file of a client.
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 
 use super::client::EntryForm;
+use toolwit::tool::file::StagedFile;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The command with which a client starts the server.
@@ -102,32 +103,8 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     // If the path is a symbolic link, its target is replaced, and the link stays.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let replacement = (|| {
-        if let Some(directory) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            fs::create_dir_all(directory)?;
-        }
-        let temporary = temporary_path(&target);
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        let outcome = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let outcome = outcome.and_then(|()| {
-            if let Ok(metadata) = fs::metadata(&target) {
-                fs::set_permissions(&temporary, metadata.permissions())?;
-            }
-            fs::rename(&temporary, &target)
-        });
-        if outcome.is_err() {
-            // The error of the write is the one to report.
-            drop(fs::remove_file(&temporary));
-        }
-        outcome
-    })();
-    replacement.map_err(|error| unusable(path, "written", &error))
-}
-
-/// Returns the path of a temporary file in the same directory.
-fn temporary_path(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+    let replaced = StagedFile::write_with_same_permissions(&target, text.as_bytes()).and_then(StagedFile::commit);
+    replaced.map_err(|error| unusable(path, "written", &error))
 }
 
 fn unusable(path: &Path, action: &str, error: &io::Error) -> Error {
@@ -196,6 +173,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/mcp.json");
         write(&path, "one").unwrap();
+        // A process with the same id was killed while it wrote.
+        let left = path.with_file_name(format!(".mcp.json.{}.new", std::process::id()));
+        fs::write(left, "tw").unwrap();
         write(&path, "two").unwrap();
         assert_eq!(read(&path).unwrap(), "two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);

@@ -42,6 +42,34 @@ impl ServerRequests for Person {
     }
 }
 
+/// The answer to `server/discover`.
+fn discovered() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+        "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 60_000, "cacheScope": "public",
+    })
+}
+
+/// A server that reports progress once, and does not answer.
+async fn stalls(stream: DuplexStream) {
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let reply = match message["method"].as_str() {
+            Some("server/discover") => json!({"jsonrpc": "2.0", "id": message["id"], "result": discovered()}),
+            Some("tools/call") => {
+                tokio::time::sleep(ROUND).await;
+                let token = &message["params"]["_meta"]["progressToken"];
+                let progress = json!({"progressToken": token, "progress": 1});
+                json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+            }
+            _ => continue,
+        };
+        write.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
+    }
+}
+
 /// A server that requests input without end.
 async fn asks(stream: DuplexStream) {
     let (read, mut write) = tokio::io::split(stream);
@@ -52,10 +80,7 @@ async fn asks(stream: DuplexStream) {
         let question =
             json!({"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": schema}});
         let result = match message["method"].as_str() {
-            Some("server/discover") => json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
-                "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 60_000, "cacheScope": "public",
-            }),
+            Some("server/discover") => discovered(),
             Some("tools/call") => {
                 tokio::time::sleep(ROUND).await;
                 json!({"resultType": "input_required", "inputRequests": {"name": question}, "requestState": "s"})
@@ -67,9 +92,12 @@ async fn asks(stream: DuplexStream) {
     }
 }
 
-async fn connection(person: Person) -> Connection {
-    let (client, server) = tokio::io::duplex(64 << 10);
-    tokio::spawn(asks(server));
+async fn connection<F>(person: Person, server: impl FnOnce(DuplexStream) -> F) -> Connection
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (client, stream) = tokio::io::duplex(64 << 10);
+    tokio::spawn(server(stream));
     let config = ServerConfig::process("test", "x").unwrap();
     let redaction = Redaction::default();
     let handler = Handler {
@@ -86,7 +114,7 @@ async fn connection(person: Person) -> Connection {
 
 /// Calls a tool with a time of 100 s, and returns the reason why there is no result.
 async fn call(person: Person, context: &ToolContext) -> RequestError {
-    let connection = connection(person).await;
+    let connection = connection(person, asks).await;
     let exchange = Exchange {
         context,
         meta: Map::new(),
@@ -139,4 +167,32 @@ async fn a_question_without_an_answer_ends_with_the_call() {
     let error = call(person, &ToolContext::new().with_cancel(asked)).await;
     assert!(matches!(error, RequestError::Cancelled), "{error}");
     assert_eq!(started.elapsed(), ROUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_reporting_progress_has_an_error_of_its_own() {
+    let started = Instant::now();
+    let person = Person {
+        answers: false,
+        asked: CancellationToken::new(),
+    };
+    let connection = connection(person, stalls).await;
+    let exchange = Exchange {
+        context: &ToolContext::new(),
+        meta: Map::new(),
+        idle_max: Duration::from_secs(60),
+        wall_max: Duration::from_secs(600),
+    };
+    let error = connection.call_tool("t", Map::new(), &exchange).await.unwrap_err();
+    assert!(matches!(error, RequestError::Stalled(_)), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the server neither answered nor reported progress for 60 s"
+    );
+    // The call took longer. A cancellation takes a second at most.
+    assert!(
+        (100..=101).contains(&started.elapsed().as_secs()),
+        "{:?}",
+        started.elapsed()
+    );
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::http_request::get;
+use super::http_request::{error_status, get, means_absent};
 use crate::value::{Redaction, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -105,7 +105,7 @@ impl AuthorizationServer {
         let keys = async {
             let url = self.endpoint("jwks_uri", self.metadata.jwks_uri.as_deref())?;
             let set = get::<KeySet>(&url, &self.redaction).await?;
-            set.ok_or_else(|| format!("{} responded with an error status", self.redaction.quoted(url.as_str())))
+            set.map_err(|status| error_status(&url, status, &self.redaction))
         };
         let unusable = |why: String| failed(&self.address, &self.redaction, &format!("has no usable keys: {why}"));
         let mut set = keys.await.map_err(unusable)?;
@@ -128,15 +128,19 @@ impl AuthorizationServer {
         if !candidates.contains(&appended) {
             candidates.push(appended);
         }
+        // Some issuers answer a request for a document that they do not have with a status of 500.
+        let mut unavailable = None;
         for candidate in candidates {
-            if let Some(metadata) = get::<IssuerMetadata>(&candidate, redaction).await? {
-                return Self::with_checked_issuer(metadata, issuer, redaction);
+            match get::<IssuerMetadata>(&candidate, redaction).await? {
+                Ok(metadata) => return Self::with_checked_issuer(metadata, issuer, redaction),
+                Err(status) if means_absent(status) => {}
+                Err(status) => {
+                    unavailable.get_or_insert_with(|| error_status(&candidate, status, redaction));
+                }
             }
         }
-        Err(format!(
-            "the issuer {} has no metadata",
-            redaction.quoted(issuer.as_str())
-        ))
+        let issuer = redaction.quoted(issuer.as_str());
+        Err(unavailable.unwrap_or_else(|| format!("the issuer {issuer} has no metadata")))
     }
 
     fn with_checked_issuer(metadata: IssuerMetadata, issuer: &Url, redaction: &Redaction) -> Result<Self, String> {

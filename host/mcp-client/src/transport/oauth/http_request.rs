@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
@@ -18,18 +19,32 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 /// The maximum time of a request.
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
 
-/// Requests a JSON document. Returns `None` for an error status.
-pub(super) async fn get<T: DeserializeOwned>(url: &Url, redaction: &Redaction) -> Result<Option<T>, String> {
+/// Requests a JSON document. The inner error is the error status of the response.
+pub(super) async fn get<T: DeserializeOwned>(
+    url: &Url,
+    redaction: &Redaction,
+) -> Result<Result<T, StatusCode>, String> {
     let client = client(url, redaction)?;
-    let (is_success, body) = send(client.get(url.clone()), url, redaction).await?;
-    if !is_success {
-        return Ok(None);
+    let (status, body) = send(client.get(url.clone()), url, redaction).await?;
+    if !status.is_success() {
+        return Ok(Err(status));
     }
     let document = serde_json::from_slice(&body);
-    document.map(Some).map_err(|_| {
+    document.map(Ok).map_err(|_| {
         let url = redaction.quoted(url.as_str());
         format!("{url} is not a valid metadata document")
     })
+}
+
+/// Returns whether an error status means that a document does not exist, and not that it cannot be read at the moment.
+pub(super) fn means_absent(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+}
+
+/// Returns the error of a document whose response has an error status.
+pub(super) fn error_status(url: &Url, status: StatusCode, redaction: &Redaction) -> String {
+    let url = redaction.quoted(url.as_str());
+    format!("{url} responded with the status {}", status.as_u16())
 }
 
 /// Posts a form. Returns whether the status is a success, and the body of the response.
@@ -46,14 +61,16 @@ pub(super) async fn post(
     if let Some((name, password)) = basic {
         request = request.basic_auth(name, Some(password));
     }
-    send(request, url, redaction).await
+    let (status, body) = send(request, url, redaction).await?;
+    Ok((status.is_success(), body))
 }
 
 /// Posts a JSON document. Returns whether the status is a success, and the body of the response.
 pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
     let request = client(url, redaction)?;
     let request = request.post(url.clone()).header(CONTENT_TYPE, "application/json");
-    send(request.body(document.to_string()), url, redaction).await
+    let (status, body) = send(request.body(document.to_string()), url, redaction).await?;
+    Ok((status.is_success(), body))
 }
 
 /// Posts a message without a token to a server. Returns the challenge with which the server requires a token, or `None` if it
@@ -78,14 +95,14 @@ fn client(url: &Url, redaction: &Redaction) -> Result<reqwest::Client, String> {
     http_client::client(url.scheme() == "https")
 }
 
-async fn send(request: RequestBuilder, url: &Url, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
+async fn send(request: RequestBuilder, url: &Url, redaction: &Redaction) -> Result<(StatusCode, Vec<u8>), String> {
     let request = request.header(ACCEPT, "application/json");
     let exchange = async {
         let response = request.send().await.map_err(|error| http_client::cause(&error))?;
         if response.status().is_redirection() {
             return Err("it redirects, and redirects are not followed".to_owned());
         }
-        Ok((response.status().is_success(), read(response).await?))
+        Ok((response.status(), read(response).await?))
     };
     within_time(exchange, url, redaction).await
 }

@@ -9,7 +9,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::authorization_server::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same_issuer};
 use super::challenge::Challenge;
-use super::resource::resource_identifier;
+use super::resource::{ProtectedResource, default_identifier};
 use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
 use super::token_source::TokenFailure;
 use crate::login::{LoginSlot, StoredLogin};
@@ -168,8 +168,14 @@ impl LoginTokens {
         let login_failure = |why: String| TokenFailure::login(why);
         let issuer =
             Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
-        let identifier = resource_identifier(&self.server, &issuer, Some(url), &self.redaction).await;
-        let identifier = identifier.map_err(login_failure)?;
+        // Another login would not help if the metadata cannot be read.
+        let identifier = match ProtectedResource::discover(&self.server, Some(url), &self.redaction).await? {
+            Some(resource) => {
+                resource.check_issuer(&issuer, &self.redaction).map_err(login_failure)?;
+                resource.identifier
+            }
+            None => default_identifier(&self.server),
+        };
         if identifier != login.resource {
             return Err(login_failure(format!(
                 "it is now the resource `{}`, and the login is for `{}`",

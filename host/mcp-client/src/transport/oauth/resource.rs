@@ -6,7 +6,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::authorization_server::{is_same_issuer, well_known};
-use super::http_request::get;
+use super::http_request::{error_status, get, means_absent};
 use crate::value::Redaction;
 
 /// The maximum number of issuers, and of scopes, that are read from metadata.
@@ -33,11 +33,11 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Returns the description of a server, or `None` if it has no metadata: the server answers each request
-    /// for it with an error status.
+    /// Returns the description of a server, or `None` if it has no metadata: the server refuses each request for it with a
+    /// status such as 404.
     ///
     /// # Errors
-    /// If the metadata cannot be read, or is for another server.
+    /// If the metadata cannot be read, perhaps only at the moment, or is for another server.
     pub(crate) async fn discover(
         server: &Url,
         metadata_url: Option<&str>,
@@ -48,8 +48,11 @@ impl ProtectedResource {
             None => well_known(server, "oauth-protected-resource", false),
         };
         for candidate in candidates {
-            let Some(metadata) = get::<ResourceMetadata>(&candidate, redaction).await? else {
-                continue;
+            let metadata = match get::<ResourceMetadata>(&candidate, redaction).await? {
+                Ok(metadata) => metadata,
+                Err(status) if means_absent(status) => continue,
+                // Without the metadata that it has, a token would be requested for the wrong resource, or from the wrong issuer.
+                Err(status) => return Err(error_status(&candidate, status, redaction)),
             };
             if !is_resource_of(&metadata.resource, server) {
                 let resource = redaction.quoted(&metadata.resource);
@@ -75,11 +78,14 @@ impl ProtectedResource {
         if self.issuers.iter().any(|url| is_same_issuer(url, issuer)) {
             return Ok(());
         }
+        let issuer = redaction.quoted(issuer.as_str());
+        if self.issuers.is_empty() {
+            return Err(format!(
+                "the metadata of the server names no issuer, so it does not confirm `{issuer}`"
+            ));
+        }
         let other = redaction.quoted(&self.issuers.join(", "));
-        Err(format!(
-            "the server accepts tokens of `{other}` and not of `{}`",
-            redaction.quoted(issuer.as_str())
-        ))
+        Err(format!("the server accepts tokens of `{other}` and not of `{issuer}`"))
     }
 }
 
@@ -167,5 +173,26 @@ mod tests {
         assert!(address("https://h/m").is_ok());
         assert!(address("https://evil.example/m").is_err());
         assert_eq!(default_identifier(&url("https://h/?q")), "https://h");
+    }
+
+    #[test]
+    fn an_issuer_that_the_metadata_does_not_name_is_refused() {
+        let check = |issuers: &[&str]| {
+            let resource = ProtectedResource {
+                identifier: "https://h/mcp".to_owned(),
+                issuers: issuers.iter().map(|&issuer| issuer.to_owned()).collect(),
+                scopes: Vec::new(),
+            };
+            resource.check_issuer(&url("https://i"), &Redaction::default())
+        };
+        assert_eq!(check(&["https://j", "https://i"]), Ok(()));
+        assert_eq!(
+            check(&["https://j"]).unwrap_err(),
+            "the server accepts tokens of `https://j` and not of `https://i/`"
+        );
+        assert_eq!(
+            check(&[]).unwrap_err(),
+            "the metadata of the server names no issuer, so it does not confirm `https://i/`"
+        );
     }
 }

@@ -9,8 +9,6 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Component;
 
@@ -122,7 +120,7 @@ impl CodeCache {
     /// Writes hash and code to temporary files and renames them, the code last, so that a reader never sees a partial entry.
     fn write(&self, name: &str, code: &[u8]) -> io::Result<()> {
         let hash = self.hash(name, code)?;
-        let unique = unique_name();
+        let unique = unique_name()?;
         for (suffix, content) in [(".hash", hash.as_bytes().as_slice()), ("", code)] {
             let temporary = self.directory.join(format!("{unique}{suffix}"));
             create_new(&temporary)?.write_all(content)?;
@@ -169,16 +167,23 @@ fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     }
     let mut key = [0; HASH_BYTES];
     random_bytes(&mut key)?;
-    let temporary = path.with_file_name(unique_name());
-    create_new(&temporary)?.write_all(&key)?;
-    fs::rename(&temporary, path)?;
+    replace(path, &key)?;
     Ok(key)
 }
 
-/// Returns a name for a temporary file, which no other process and no other thread uses.
-fn unique_name() -> String {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    format!(".{}.{}", process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
+/// Writes a file in one step, so that a reader never sees a part of it.
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_file_name(unique_name()?);
+    create_new(&temporary)?.write_all(content)?;
+    fs::rename(&temporary, path)
+}
+
+/// Returns a random name for a temporary file. A name with the process id could exist: another thread uses it, or a killed
+/// process left it, or a process in another container uses the same directory.
+fn unique_name() -> io::Result<String> {
+    let mut number = [0; 16];
+    random_bytes(&mut number)?;
+    Ok(format!(".{:032x}", u128::from_ne_bytes(number)))
 }
 
 fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
@@ -186,7 +191,7 @@ fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// Creates a file that only its owner can read.
-pub(super) fn create_new(path: &Path) -> io::Result<File> {
+fn create_new(path: &Path) -> io::Result<File> {
     private_options().write(true).create_new(true).open(path)
 }
 
@@ -208,7 +213,7 @@ fn require_private_directory(directory: &Path) -> io::Result<()> {
         return refuse("other users can access it; its mode must be 700");
     }
     // A new file is owned by the user of this process.
-    let probe = directory.join(format!(".probe.{}", process::id()));
+    let probe = directory.join(unique_name()?);
     let owner = create_new(&probe)
         .and_then(|file| file.metadata())
         .map(|metadata| metadata.uid());

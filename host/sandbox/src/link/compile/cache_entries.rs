@@ -1,11 +1,11 @@
 //! The entries of the code cache, and the limit on their size.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::cache::{CodeCache, create_new};
+use super::cache::{CodeCache, replace};
 use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
@@ -72,10 +72,7 @@ impl CodeCache {
     /// # Errors
     /// If the directory cannot be written.
     pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
-        let path = self.directory().join(LIMIT_FILE);
-        let temporary = self.directory().join(format!(".{LIMIT_FILE}.{}", std::process::id()));
-        create_new(&temporary)?.write_all(bytes_max.to_string().as_bytes())?;
-        fs::rename(&temporary, &path)?;
+        replace(&self.directory().join(LIMIT_FILE), bytes_max.to_string().as_bytes())?;
         self.shrink_to(bytes_max)
     }
 

@@ -140,6 +140,28 @@ async fn the_least_recently_used_entry_is_removed_first() {
     );
 }
 
+#[test]
+fn several_threads_can_set_the_limit_although_killed_processes_left_files() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("code");
+    let cache = CodeCache::open(&directory).unwrap();
+    for left in ["bytes-max", "probe"] {
+        fs::write(directory.join(format!(".{left}.{}", std::process::id())), "left").unwrap();
+    }
+    std::thread::scope(|scope| {
+        for bytes_max in 1..=4 {
+            let (cache, directory) = (&cache, &directory);
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    cache.set_bytes_max(bytes_max).unwrap();
+                    CodeCache::open(directory).unwrap();
+                }
+            });
+        }
+    });
+    assert!((1..=4).contains(&cache.bytes_max()));
+}
+
 #[tokio::test]
 async fn compiling_in_the_background_is_reported_and_happens_once() {
     let options = RuntimeOptions {
@@ -165,4 +187,29 @@ async fn compiling_in_the_background_is_reported_and_happens_once() {
     fs::write(&path, component(2)).unwrap();
     plugin.compile().await.unwrap();
     assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not cached");
+}
+
+#[tokio::test]
+async fn a_component_that_was_compiled_in_the_background_is_not_retained() {
+    let options = RuntimeOptions {
+        code_cache: CodeCacheLocation::Off,
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::new(options).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("oracle.wasm");
+    fs::write(&path, component(1)).unwrap();
+    let plugin = Plugin::from_file(&runtime, "oracle", path.clone()).await.unwrap();
+    plugin.compile_in_background();
+    while !matches!(plugin.compile_status(), CompileStatus::Ready { .. }) {
+        assert!(!matches!(plugin.compile_status(), CompileStatus::Failed(_)));
+        tokio::task::yield_now().await;
+    }
+    assert!(plugin.is_compiled(), "although no caller waited");
+    plugin.retain_component();
+    fs::remove_file(&path).unwrap();
+    plugin.read_component().unwrap_err();
+    let tools = plugin.tools(&Scope::new());
+    let result = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
+    assert_eq!(result.for_llm, "1");
 }

@@ -23,15 +23,15 @@ type Attempt = Shared<BoxFuture<'static, Outcome>>;
 /// restarts it. All waiting callers receive the error of a failed attempt, and the next call makes another attempt.
 #[derive(Default)]
 pub(crate) struct LinkOnce {
-    /// The component, once a waiting caller has obtained it.
-    linked: OnceLock<Arc<LinkedComponent>>,
+    /// The component, once an attempt has created it. The task of the attempt stores it.
+    linked: Arc<OnceLock<Arc<LinkedComponent>>>,
     /// The running attempt, or one that ended while no caller waited for it.
     attempt: Mutex<Option<Attempt>>,
     progress: Arc<Progress>,
 }
 
 impl LinkOnce {
-    /// Returns the component if a caller of [`LinkOnce::get_or_link`] has obtained it.
+    /// Returns the component if an attempt has created it.
     pub(crate) fn get(&self) -> Option<Arc<LinkedComponent>> {
         self.linked.get().cloned()
     }
@@ -50,7 +50,10 @@ impl LinkOnce {
         let attempt = self.attempt_or_start(link);
         tokio::select! {
             biased;
-            outcome = attempt.clone() => self.finish(&attempt, outcome),
+            outcome = attempt.clone() => {
+                self.remove(&attempt);
+                outcome
+            },
             () = wait.cancel.cancelled() => Err(cancelled_before_start()),
             () = tokio::time::sleep(wait.wall_max) => Err(not_compiled_in_time(wait.wall_max)),
         }
@@ -83,13 +86,17 @@ impl LinkOnce {
     {
         let start = || {
             self.progress.record_queued();
-            let (work, progress) = (link(), self.progress.clone());
+            let (work, linked, progress) = (link(), self.linked.clone(), self.progress.clone());
             // A `JoinSet` aborts its tasks when it is dropped, so dropping the plugin aborts this task.
             let mut task = JoinSet::new();
             task.spawn(async move {
                 // A panic is an error of the attempt.
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(ended_unexpectedly(None)));
+                // Stored here, because the attempt may end while no caller waits, and before the status reports it.
+                if let Ok(component) = &outcome {
+                    linked.get_or_init(|| component.clone());
+                }
                 progress.record_end(outcome.as_ref().err());
                 outcome
             });
@@ -116,16 +123,12 @@ impl LinkOnce {
         attempt.get_or_insert_with(start).clone()
     }
 
-    /// Stores the component of a finished attempt, and removes the attempt.
-    fn finish(&self, finished: &Attempt, outcome: Outcome) -> Outcome {
-        if let Ok(linked) = &outcome {
-            self.linked.get_or_init(|| linked.clone());
-        }
+    /// Removes a finished attempt.
+    fn remove(&self, finished: &Attempt) {
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         if attempt.as_ref().is_some_and(|current| current.ptr_eq(finished)) {
             *attempt = None;
         }
-        outcome
     }
 }
 

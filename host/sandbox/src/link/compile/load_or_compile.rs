@@ -53,8 +53,9 @@ pub(crate) async fn load_or_compile(
             }
         }
     };
+    let linked = LinkedComponent::new(engine, &component, inspection.shape.clone())?;
     source.release();
-    LinkedComponent::new(engine, &component, inspection.shape.clone()).map(Arc::new)
+    Ok(Arc::new(linked))
 }
 
 async fn load_cached(engines: &Arc<Engines>, engine: &Arc<Engine>, digest: &str) -> Result<Option<Component>, Error> {

@@ -104,12 +104,14 @@ impl HostState {
         self.has_called_host
     }
 
-    /// Sets the limits of another call on a reused instance: those of host calls, memory, tables and host memory. The limits of
-    /// resources and of the log remain those of the call that created the instance.
+    /// Sets the limits of another call on a reused instance, except those that the store itself enforces. Resources that the
+    /// instance holds remain, even if they exceed a lower limit: then it cannot create another one.
     pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
         self.host_memory.start_call(limits, LARGEST_OBJECT_BYTES);
+        self.resources.set_max_capacity(limits.resources_max);
+        self.log.set_bytes_max(limits.log_bytes_max);
     }
 
     /// Gives the guest the authority of a call, and access to the network and the conversation as far as this authority

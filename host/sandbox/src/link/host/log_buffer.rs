@@ -39,6 +39,11 @@ impl LogBuffer {
         })))
     }
 
+    /// Sets the limit of the bytes that are stored from now on.
+    pub(super) fn set_bytes_max(&self, bytes_max: usize) {
+        self.lock().bytes_max = bytes_max;
+    }
+
     fn lock(&self) -> MutexGuard<'_, LimitedBytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
