@@ -153,7 +153,7 @@ impl Server {
     /// Returns the median time of calls that come one by one, as those of a model do.
     fn after_a_pause(&mut self) -> Duration {
         let times = (0..CALLS).map(|_| {
-            std::thread::sleep(PAUSE);
+            std::thread::park_timeout(PAUSE);
             let start = Instant::now();
             self.call();
             start.elapsed()
