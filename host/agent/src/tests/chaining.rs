@@ -201,12 +201,12 @@ async fn several_objects_of_an_added_type_do_not_hide_the_only_object_of_another
 // accept: 43, accept: 45, accept: 48
 #[tokio::test]
 async fn one_of_several_objects_of_an_added_type_is_not_chained_as_an_object_of_another_type() {
-    let nobody = || {
-        let name = "nobody".to_owned();
+    let without_methods = || {
+        let name = "eve".to_owned();
         NativeEntity::new("user", Arc::new(User { name, role: "guest" }))
     };
     let mixed = tool("mixed", move |_, _| {
-        let result = ToolResult::text("mixed").with_provider(Arc::new(nobody()));
+        let result = ToolResult::text("mixed").with_provider(Arc::new(without_methods()));
         Ok(result.with_provider(user("ada")))
     });
     let admins = Chaining::new().with_type_where(&users(), |user, _| user.role == "admin");
