@@ -6,7 +6,10 @@ use std::{
     process,
 };
 
-use super::{BuildError, ResolvedWit, Source, componentize::componentize, wit::embed_packages, wit_source};
+use super::{
+    BuildError, Progress, ResolvedWit, Source, Step, blocking::blocking, componentize::componentize,
+    wit::embed_packages, wit_source,
+};
 
 /// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +42,31 @@ pub(super) struct EmbedStep {
 }
 
 impl EmbedStep {
-    /// Runs the step. It blocks, since it reads, encodes and writes files.
-    pub(super) fn run(self) -> Result<BuildReport, BuildError> {
-        let path = &self.file;
-        let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
-        let component = match Source::of_file(path.clone())? {
-            Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,
-            _ => bytes,
+    /// Runs the step.
+    pub(super) async fn run(self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
+        let path = self.file.clone();
+        let (source, bytes) = blocking(move || {
+            let bytes = fs::read(&path).map_err(BuildError::file("read", &path))?;
+            Ok((Source::of_file(path)?, bytes))
+        })
+        .await?;
+        let (step, component) = if matches!(source, Source::CoreModule(_)) {
+            progress.step(Step::Componentize);
+            blocking(move || {
+                let component = componentize(&self.file, bytes, self.wit.as_ref(), self.world.as_deref())?;
+                Ok((self, component))
+            })
+            .await?
+        } else {
+            (self, bytes)
         };
+        progress.step(Step::EmbedWit);
+        blocking(move || step.embed(component)).await
+    }
+
+    /// Embeds the WIT in the component and writes it.
+    fn embed(self, component: Vec<u8>) -> Result<BuildReport, BuildError> {
+        let path = &self.file;
         let bytes_without_wit = component.len();
         let embed_error = |source| BuildError::Embed {
             path: path.clone(),

@@ -126,6 +126,14 @@ pub enum BuildError {
         /// The limit, in seconds.
         limit_s: u64,
     },
+    /// Another build held a lock during the time for which this build waits.
+    #[error("another build still holds `{}` after {limit_s} s", .path.display())]
+    Locked {
+        /// The file of the lock.
+        path: PathBuf,
+        /// The time for which this build waited, in seconds.
+        limit_s: u64,
+    },
     /// The source does not compile.
     #[error("`{package}` does not compile")]
     Compile {
@@ -212,6 +220,7 @@ impl BuildError {
                  preview 1"
             }
             Self::TimedOut { .. } => "run it again, which continues the build, or raise the build's time limit",
+            Self::Locked { .. } => "wait until the other build has ended, or end it; then run it again",
             _ => return None,
         };
         Some(text.to_owned())

@@ -136,8 +136,7 @@ impl Build {
             wit_path: self.wit_path(&dir),
             world: self.world.clone(),
         };
-        progress.step(Step::EmbedWit);
-        let report = blocking(move || last_step.run()).await;
+        let report = last_step.run(progress).await;
         // The file may be replaced by another build from here on.
         drop(built);
         report

@@ -278,11 +278,15 @@ async fn the_build_command_of_a_project_is_run_and_its_output_is_used() {
     let sink = |event: BuildEvent<'_>| match event {
         BuildEvent::Output(line) => events.lock().unwrap().push(line.to_owned()),
         BuildEvent::Step(Step::RunCommand(_)) => events.lock().unwrap().push("run".to_owned()),
-        _ => {}
+        BuildEvent::Step(step) => events.lock().unwrap().push(step.to_string()),
     };
     let build = Build::new(dir.path()).out(dir.path().join("out"));
     let report = build.run(&sink).await.unwrap();
-    assert_eq!(*events.lock().unwrap(), ["run", "building"]);
+    let conversion = "converting the core module to a component";
+    assert_eq!(
+        *events.lock().unwrap(),
+        ["run", "building", conversion, "embedding the WIT"]
+    );
     assert_eq!(exports(&fs::read(report.component).unwrap()), [GREETINGS]);
 
     write(
@@ -303,6 +307,17 @@ async fn the_build_command_of_a_project_is_run_and_its_output_is_used() {
     );
     let error = build.run(&Silent).await.unwrap_err();
     assert!(error.to_string().ends_with("x.wasm`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_component_is_not_reported_as_converted() {
+    let dir = project(&[("wit/greeter.wit", GREETER_WIT)]);
+    write(dir.path(), "greeter.wasm", &wat::parse_str("(component)").unwrap());
+    let steps = Mutex::new(Vec::new());
+    let sink = |event: BuildEvent<'_>| steps.lock().unwrap().push(format!("{event:?}"));
+    let build = Build::new(dir.path()).out(dir.path().join("out"));
+    build.run(&sink).await.unwrap();
+    assert_eq!(*steps.lock().unwrap(), ["Step(EmbedWit)"]);
 }
 
 #[tokio::test]

@@ -22,20 +22,21 @@ const SCHEMA: [&str; 3] = [
     include_str!("origin.sql"),
 ];
 
-/// Opens the database file, and creates it if it does not exist. Only its owner can access it.
+/// Opens the database file, and creates it and the directory with its locks if they do not exist. Only its owner can access
+/// them. A file of another program is refused before anything is created next to it.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(JournalError::store)?;
     }
-    create_private_directory(&lock::directory(path)).map_err(JournalError::store)?;
     create_private_file(path).map_err(JournalError::store)?;
     let connection = Connection::open(path).map_err(JournalError::store)?;
+    check_owner(&connection)?;
+    create_private_directory(&lock::directory(path)).map_err(JournalError::store)?;
     prepare(connection)
 }
 
 /// Configures a connection, and creates or updates the schema of its file.
 fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
-    check_owner(&connection)?;
     let configure = |connection: &mut Connection| -> rusqlite::Result<()> {
         connection.busy_timeout(BUSY_WALL_MAX)?;
         connection.pragma_update(None, "journal_mode", "wal")?;

@@ -314,4 +314,25 @@ async fn a_file_of_another_program_is_refused_and_not_changed() {
     let refused = SqliteJournalStore::open(&path).await;
     assert!(matches!(refused, Err(JournalError::Store { .. })));
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("these are"));
+    let [_, locks] = SqliteJournalStore::paths(&path);
+    assert!(!locks.exists(), "nothing is created next to the file");
+}
+
+#[tokio::test]
+async fn only_a_file_of_this_program_gets_a_directory_of_locks() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("foreign.db");
+    let connection = rusqlite::Connection::open(&foreign).unwrap();
+    connection.execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
+    drop(connection);
+    let refused = SqliteJournalStore::open(&foreign).await;
+    assert!(matches!(refused, Err(JournalError::Store { .. })));
+    let entries = std::fs::read_dir(directory.path()).unwrap();
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["foreign.db"]);
+
+    let own = directory.path().join("sessions.db");
+    SqliteJournalStore::open(&own).await.unwrap();
+    let [_, locks] = SqliteJournalStore::paths(&own);
+    assert!(locks.is_dir());
 }

@@ -35,6 +35,9 @@ pub struct PackedComponent {
     pub component: PathBuf,
     /// The size of the file, in bytes.
     pub size_bytes: u64,
+    /// Whether the file existed and had other content, so that its digest has changed. Grants for the previous digest do not
+    /// apply to it.
+    pub has_changed: bool,
 }
 
 impl Packing {
@@ -88,6 +91,7 @@ impl Packing {
     fn write(&self) -> Result<PackedComponent, Error> {
         let out = self.out.as_ref().unwrap_or(&self.component);
         let packed = self.pack()?;
+        let has_changed = out.is_file() && !has_content(out, &packed);
         replace_file(out, &packed).map_err(|error| {
             let message = format!("{} could not be written: {error}", out.display());
             Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
@@ -95,6 +99,7 @@ impl Packing {
         Ok(PackedComponent {
             component: out.clone(),
             size_bytes: packed.len() as u64,
+            has_changed,
         })
     }
 
@@ -142,6 +147,11 @@ impl Packing {
         };
         pack(component, &name, &text, &origin, &read_ui_page).map_err(|error| error.with_plugin(&*name))
     }
+}
+
+/// Returns whether a file has this content. A file that cannot be read does not.
+fn has_content(path: &Path, bytes: &[u8]) -> bool {
+    read_component(path, bytes.len() as u64).is_ok_and(|content| content == bytes)
 }
 
 /// Reads a text file within the size limit. Rejects devices and pipes, which may be endless or block.

@@ -9,7 +9,7 @@ use syn::{Error, Fields, Generics, ItemEnum, ItemStruct, Result};
 use crate::attributes::{docs, refuse_cfg};
 use crate::model::{Case, DataType, Field, Shape};
 use crate::names::wit_name;
-use crate::scope::{LocalType, Position, Scope, TypeReader, Uses};
+use crate::scope::{LocalType, Position, Scope, TypeReader, Uses, local_ident};
 use crate::types::WitType;
 
 /// Reads all data types that `uses` names, and those that they contain, in the order of their names.
@@ -164,15 +164,17 @@ fn read_enum(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
     }
 }
 
-/// Rejects a field or payload whose type names the type that contains it. Recursion through other types is not detected here.
+/// Rejects a field or payload whose type names the type that contains it. A type of the same name in another module is another
+/// type. Recursion through other types is not detected here.
 fn refuse_recursion(types: &TypeReader<'_>, owner: &Ident, ty: &syn::Type) -> Result<()> {
     struct Search<'a> {
         owner: &'a Ident,
         is_found: bool,
     }
     impl<'ast> syn::visit::Visit<'ast> for Search<'_> {
-        fn visit_ident(&mut self, ident: &'ast Ident) {
-            self.is_found |= ident == self.owner;
+        fn visit_type(&mut self, ty: &'ast syn::Type) {
+            self.is_found |= local_ident(ty, Some(self.owner)).is_some_and(|ident| ident == *self.owner);
+            syn::visit::visit_type(self, ty);
         }
     }
     let mut search = Search { owner, is_found: false };

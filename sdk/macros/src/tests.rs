@@ -170,6 +170,12 @@ fn types_without_a_form_in_wit_are_refused_with_the_type_to_write() {
         (quote!(f(a: &mut Cart, b: &Cart)), "the same `Cart` twice"),
         (quote!(f() -> &Cart), "cannot be returned by reference"),
         (quote!(f(v: Tree)), "`Tree` contains itself"),
+        (quote!(f(v: Branch)), "`Branch` contains itself"),
+        (quote!(f(v: Forest)), "`Forest` contains itself"),
+        (
+            quote!(f(v: Node)),
+            "`other::Node` is not a type of tools: define it in this module",
+        ),
         (quote!(f(v: Shape)), "`Circle(ThatStruct)`"),
         (quote!(f<T>(v: T)), "must not be generic"),
         (quote!(f(v: ToolResult)), "it can only be returned"),
@@ -177,6 +183,9 @@ fn types_without_a_form_in_wit_are_refused_with_the_type_to_write() {
         let expanded = module(quote! {
             pub struct Opaque { secret: u8 }
             pub struct Tree { pub children: Vec<Tree> }
+            pub struct Branch { pub next: Option<Box<self::Branch>> }
+            pub enum Forest { Tree(u8), Trees(Vec<Self>) }
+            pub struct Node { pub next: Option<other::Node> }
             pub enum Shape { Circle { radius: f64 } }
             pub struct Cart(u8);
             impl Cart {

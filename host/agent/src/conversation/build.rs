@@ -31,6 +31,7 @@ impl ConversationBuilder {
     ///
     /// - the model is missing, or does not support the delivery;
     /// - a limit, a role, a tool object, the history or the journal is invalid;
+    /// - the configuration of a strategy is invalid;
     /// - a strategy requires the events of the history, which are missing;
     /// - a strategy or a decorator refers to a tool that the conversation does not have and that no strategy can restore.
     pub fn build(self) -> Result<Conversation, Error> {
@@ -49,6 +50,7 @@ impl ConversationBuilder {
         check_delivery(config.delivery, &*model)?;
         config.limits = config.limits.for_model(&*model);
         config = with_workflows(config);
+        config.strategies.check()?;
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
         let (mut history, events, interrupted) = match &journal {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::facade::Unfolding;
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
-use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
+use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
 /// Several strategies as one. They are evaluated in order on the same view, and their changes are merged. An object of a result
 /// that one of them [claims](InjectionStrategy::claims) is hidden from those that claim no object of the result.
@@ -116,6 +116,10 @@ impl InjectionStrategy for StrategyChain {
             .iter()
             .flat_map(|strategy| strategy.referenced_tools())
             .collect()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.strategies.iter().try_for_each(|strategy| strategy.check())
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {

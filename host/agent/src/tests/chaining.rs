@@ -183,6 +183,47 @@ async fn an_object_of_any_type_replaces_the_current_one() {
     assert_eq!(model.request(8).names, ["get", "user_greet", "order_cancel"]);
 }
 
+// accept: 45, accept: 46
+#[tokio::test]
+async fn several_objects_of_an_added_type_do_not_hide_the_only_object_of_another_type() {
+    let steps = [
+        call([("get", json!({"users": ["ada", "bob"], "orders": ["o-1"]}))]),
+        call([("order_cancel", json!({}))]),
+        greet(),
+        reply("ok"),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    let results = run_steps(builder.chaining(Chaining::new().with_type(&users()).with_any_type())).await;
+    assert_eq!(results[1], "o-1 is cancelled");
+    assert!(results[2].contains("not available yet"), "{}", results[2]);
+}
+
+// accept: 43, accept: 45, accept: 48
+#[tokio::test]
+async fn one_of_several_objects_of_an_added_type_is_not_chained_as_an_object_of_another_type() {
+    let without_methods = || {
+        let name = "eve".to_owned();
+        NativeEntity::new("user", Arc::new(User { name, role: "guest" }))
+    };
+    let mixed = tool("mixed", move |_, _| {
+        let result = ToolResult::text("mixed").with_provider(Arc::new(without_methods()));
+        Ok(result.with_provider(user("ada")))
+    });
+    let admins = Chaining::new().with_type_where(&users(), |user, _| user.role == "admin");
+    let steps = [
+        call([("mixed", json!({}))]),
+        greet(),
+        get_users(["root"]),
+        call([("mixed", json!({}))]),
+        greet(),
+        reply("ok"),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    let results = run_steps(builder.chaining(admins.with_any_type()).tools([mixed])).await;
+    assert!(results[1].contains("not available yet"), "{}", results[1]);
+    assert_eq!(results[4], "hi root", "the result does not change the current object");
+}
+
 // accept: 47
 #[tokio::test]
 async fn playbooks_and_state_machines_do_not_lock_chained_tools() {

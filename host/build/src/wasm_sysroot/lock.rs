@@ -27,7 +27,7 @@ impl Lock {
     /// Creates the directory, and waits until the lock is free. Dropping the future cancels the wait.
     ///
     /// # Errors
-    /// [`BuildError::TimedOut`] after an hour, and [`BuildError::File`] if the directory or the lock cannot be used.
+    /// [`BuildError::Locked`] after an hour, and [`BuildError::File`] if the directory or the lock cannot be used.
     pub(crate) async fn acquire(directory: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
         let path = directory.join("lock");
         let file = {
@@ -52,8 +52,8 @@ impl Lock {
                     });
                 }
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                    return Err(BuildError::TimedOut {
-                        command: format!("waiting for `{}`", path.display()),
+                    return Err(BuildError::Locked {
+                        path,
                         limit_s: LOCK_WAIT_MAX.as_secs(),
                     });
                 }
@@ -86,7 +86,13 @@ mod tests {
         };
         let first = Lock::acquire(dir.path(), &Silent).await.unwrap();
         let refused = Lock::acquire(dir.path(), &count).await.unwrap_err();
-        assert!(matches!(refused, BuildError::TimedOut { .. }), "{refused:?}");
+        let lock = dir.path().join("lock");
+        assert_eq!(
+            refused.to_string(),
+            format!("another build still holds `{}` after 3600 s", lock.display())
+        );
+        let suggestion = refused.suggestion().unwrap();
+        assert!(!suggestion.contains("time limit"), "{suggestion}");
         assert_eq!(waits.load(Ordering::Relaxed), 1);
 
         drop(first);

@@ -63,7 +63,9 @@ impl Pack {
                     .end();
                 printer.message(&page);
                 printer.data(Page::new().text(component).end())?;
-                printer.hint("the digest has changed: grants for the previous version no longer apply");
+                if package.has_changed {
+                    printer.hint("the digest has changed: grants for the previous version no longer apply");
+                }
             }
         }
         Ok(Exit::Success)

@@ -136,6 +136,26 @@ fn component_is_packed_with_wit_alone() {
 }
 
 #[test]
+fn a_changed_digest_is_reported_only_for_a_file_whose_content_changed() {
+    let workspace = Workspace::new()
+        .file("plain.wasm", wat::parse_str(PLAIN).unwrap())
+        .file("plain.wit", PLAIN_WIT);
+    let is_reported = |arguments: &[&str]| {
+        let packed = workspace.run(arguments);
+        assert_eq!(packed.code, Some(0), "{packed}");
+        packed.stderr.contains("hint: the digest has changed")
+    };
+    let (in_place, to_other_file) = (
+        ["pack", "plain.wasm"],
+        ["pack", "plain.wasm", "--out", "tools/plain.wasm"],
+    );
+    assert!(!is_reported(&to_other_file), "the file is new");
+    assert!(is_reported(&in_place));
+    assert!(!is_reported(&in_place), "the file has its docs already");
+    assert!(!is_reported(&to_other_file), "the other file has the same content");
+}
+
+#[test]
 fn cache_is_shown_limited_and_emptied() {
     let workspace = Workspace::with("plain", PLAIN);
     let cache = workspace.path().join("cache").display().to_string();

@@ -33,8 +33,8 @@ pub struct ClientBuilder<D> {
     model: String,
     base_url: String,
     authentication: Authentication,
-    /// The variable that an error names if the key is missing.
-    key_variable: &'static str,
+    /// The variable that an error names if the key is missing; `None` if the key is not read from a variable.
+    key_variable: Option<&'static str>,
     mode: ResponseMode,
     limits: RequestLimits,
     pub(crate) dialect: D,
@@ -77,7 +77,7 @@ impl<D: Dialect> ClientBuilder<D> {
                 header: profile.key_header,
                 plain_http: PlainHttp::default(),
             },
-            key_variable: profile.key_variables.first().copied().unwrap_or_default(),
+            key_variable: None,
             mode: ResponseMode::default(),
             limits: RequestLimits {
                 request_timeout: Duration::from_secs(300),
@@ -100,14 +100,14 @@ impl<D: Dialect> ClientBuilder<D> {
         variables: &'static [&'static str],
         variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ModelError> {
-        self.key_variable = variables.first().copied().unwrap_or_default();
+        self.key_variable = variables.first().copied();
         let read = move || variables.iter().find_map(|name| variable(name)).map(Secret::new);
         let address = self.address()?;
         if read().is_some() {
             return Ok(self.key_source(read));
         }
         if address.is_encrypted() {
-            return Err(no_key(address.host(), self.key_variable));
+            return Err(self.no_key(address.host()));
         }
         Ok(self)
     }
@@ -186,7 +186,7 @@ impl<D: Dialect> ClientBuilder<D> {
         let default_address = EndpointAddress::below(profile.base_url, "")?;
         let has_key = self.authentication.key.as_ref().and_then(KeySource::read).is_some();
         if default_address.host() == host && !has_key {
-            return Err(no_key(&host, self.key_variable));
+            return Err(self.no_key(&host));
         }
         let issuer = format!("{}:{host}", profile.name);
         let dialect = self.dialect.with_defaults_for(&host, &self.model);
@@ -202,12 +202,20 @@ impl<D: Dialect> ClientBuilder<D> {
             None => address,
         })
     }
-}
 
-fn no_key(host: &str, variable: &str) -> ModelError {
-    ModelError::Configuration {
-        message: format!("there is no key for `{host}`"),
-        suggestion: format!("set the variable `{variable}`, or use a local model such as `ollama:NAME`"),
+    /// Returns the error of a missing key. It suggests a variable only if the client reads one.
+    fn no_key(&self, host: &str) -> ModelError {
+        let suggestion = match (self.key_variable, D::PROFILE.key_variables.first()) {
+            (Some(variable), _) => format!("set the variable `{variable}`, or use a local model such as `ollama:NAME`"),
+            (None, Some(variable)) => {
+                format!("set the key with `key`, or create the client with `from_env`, which reads `{variable}`")
+            }
+            (None, None) => "set the key with `key`".to_owned(),
+        };
+        ModelError::Configuration {
+            message: format!("there is no key for `{host}`"),
+            suggestion,
+        }
     }
 }
 
@@ -234,12 +242,27 @@ mod tests {
         for base_url in ["http://127.0.0.1:8080/v1", "http://gpu-box:8000/v1"] {
             assert!(from(Some(base_url), None).unwrap().build().is_ok(), "{base_url}");
         }
+    }
+
+    #[test]
+    fn a_builder_without_a_key_is_refused_with_the_setter_and_not_with_a_variable_that_it_does_not_read() {
+        let without_key = OpenAi::builder("m");
+        for builder in [without_key.clone(), without_key.key_source(|| None)] {
+            let error = builder.build().unwrap_err();
+            assert!(error.to_string().contains("api.openai.com"), "{error}");
+            assert_eq!(
+                error.suggestion().unwrap(),
+                "set the key with `key`, or create the client with `from_env`, which reads `OPENAI_API_KEY`"
+            );
+        }
+        let plain = from(Some("http://api.openai.com/v1"), None).unwrap();
+        let error = plain.build().unwrap_err();
         assert!(
-            OpenAi::builder("m")
-                .build()
-                .unwrap_err()
-                .to_string()
-                .contains("api.openai.com")
+            error
+                .suggestion()
+                .unwrap()
+                .starts_with("set the variable `OPENAI_API_KEY`"),
+            "{error}"
         );
     }
 

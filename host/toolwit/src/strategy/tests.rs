@@ -194,7 +194,7 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     let description = found["hits"][0]["description"].as_str().unwrap();
     assert!(description.contains("wants to send a message"), "{description}");
     assert_eq!(shown[2].definitions, shown[1].definitions, "no tool is added twice");
-    assert!(last(2).contains("already there"), "{}", last(2));
+    assert!(last(2).contains("an earlier search found these tools"), "{}", last(2));
     assert_eq!(last(3), "7");
 }
 

@@ -21,7 +21,7 @@ type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send +
 /// chained type do not get tools of their own. The tools of an added type are declared from the start and are locked until a
 /// result holds exactly one object of the type: an entity, or an [`Artifact`] with a live object. This object becomes the
 /// current one, and each further result with exactly one object replaces it. A result with several objects of the type does
-/// not change it. Objects without methods are ignored. With [`with_any_type`](Self::with_any_type), objects of all other types
+/// not change it. An object without methods does not become the current one. With [`with_any_type`](Self::with_any_type), objects of all other types
 /// are chained too. Their tools are added with the first object.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
@@ -99,8 +99,8 @@ impl Chaining {
         self
     }
 
-    /// Chains objects of all types. If a result holds exactly one object of a type that was not added, the tools of this object
-    /// replace those of the previous one.
+    /// Chains objects of all types. If a result holds exactly one object with methods whose type was not added, the tools of
+    /// this object replace those of the previous such object. Objects of added types do not count.
     #[must_use]
     pub fn with_any_type(mut self) -> Self {
         self.has_any_type = true;
@@ -136,21 +136,20 @@ impl Chaining {
 impl InjectionStrategy for Chaining {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut injection = Injection::none();
-        let providers = &context.call().result.providers;
-        let mut matched = Vec::new();
+        let result = &context.call().result;
         for chained in &self.types {
-            let Some(provider) = chained.single_object(&context.call().result) else {
+            let Some(provider) = chained.single_object(result) else {
                 continue;
             };
-            matched.push(provider.clone());
             if (chained.accepts)(provider.as_ref(), context) {
                 bind(&mut injection, provider.as_ref(), context);
             }
         }
         if self.has_any_type {
-            let others = providers
+            let others = result
+                .providers
                 .iter()
-                .filter(|provider| !matched.iter().any(|matched| Arc::ptr_eq(matched, provider)));
+                .filter(|provider| !self.has_type_of(provider.as_ref()));
             let mut others = others.filter(|provider| !provider.tools().is_empty());
             if let (Some(provider), None) = (others.next(), others.next()) {
                 self.replace_current(&mut injection, provider.as_ref(), context);
@@ -160,7 +159,7 @@ impl InjectionStrategy for Chaining {
     }
 
     fn claims(&self, provider: &dyn ToolProvider) -> bool {
-        self.has_any_type || self.types.iter().any(|chained| (chained.matches)(provider))
+        self.has_any_type || self.has_type_of(provider)
     }
 
     fn gate(&self, tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {
@@ -192,6 +191,11 @@ impl ChainedType {
 }
 
 impl Chaining {
+    /// Returns whether the type of an object was added.
+    fn has_type_of(&self, provider: &dyn ToolProvider) -> bool {
+        self.types.iter().any(|chained| (chained.matches)(provider))
+    }
+
     /// Makes an object of a type that was not added the current one. Removes the tools of the previous such object.
     fn replace_current(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
         bind(injection, provider, context);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::unlock::Unlock;
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
 use crate::injection::view::{ConversationView, InjectionContext};
-use toolwit_core::{NamedTool, SelectorMap, Tool, ToolSelector};
+use toolwit_core::{Error, ErrorKind, NamedTool, Phase, SelectorMap, Tool, ToolSelector};
 
 /// Tools with a recommended order: each tool may be locked until a condition holds.
 ///
@@ -39,6 +39,8 @@ pub struct Playbook {
     locks: SelectorMap<Unlock>,
     /// The tools that the conversation must have.
     referenced_tools: Vec<ToolSelector>,
+    /// The tools of the first lock whose condition has an empty [`Unlock::by_any`].
+    tools_with_empty_condition: Option<ToolSelector>,
     /// Whether a lock depends on earlier calls.
     depends_on_calls: bool,
     /// Whether the application decided that the calls of a history without events do not count.
@@ -68,12 +70,16 @@ impl Playbook {
     }
 
     /// Locks tools until the condition holds. The conversation gets these tools in another way: from a plugin, behind a facade,
-    /// from a search, or as methods of entities.
+    /// from a search, or as methods of entities. Building the conversation fails if a part of the condition can never hold,
+    /// because [`Unlock::by_any`] was called without tools.
     #[must_use]
     pub fn with_lock(mut self, tools: impl Into<ToolSelector>, unlock: Unlock) -> Self {
         let tools = tools.into();
         self.referenced_tools.extend(unlock.referenced_tools());
         self.depends_on_calls |= unlock.depends_on_calls();
+        if unlock.has_empty_alternatives() {
+            self.tools_with_empty_condition.get_or_insert_with(|| tools.clone());
+        }
         self.locks.insert(&tools, unlock);
         self.referenced_tools.push(tools);
         self
@@ -106,6 +112,18 @@ impl InjectionStrategy for Playbook {
 
     fn requires_events(&self) -> bool {
         self.depends_on_calls && !self.is_restarted
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let Some(tools) = &self.tools_with_empty_condition else {
+            return Ok(());
+        };
+        let tools = tools
+            .text()
+            .map_or_else(|| "all tools".to_owned(), |text| format!("`{text}`"));
+        let message = format!("a condition of {tools} can never hold: `Unlock::by_any` was called without tools");
+        Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("pass at least one tool to `by_any`, or omit the condition"))
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {

@@ -39,7 +39,8 @@ impl Unlock {
         Self(Condition::All(called_conditions(tools)))
     }
 
-    /// Holds once any of the tools has been called successfully.
+    /// Holds once any of the tools has been called successfully. Without tools it never holds, and building a conversation
+    /// whose [`Playbook`](super::Playbook) has such a condition fails.
     #[must_use]
     pub fn by_any<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Self {
         Self(Condition::Any(called_conditions(tools)))
@@ -96,6 +97,11 @@ impl Unlock {
         self.0.depends_on_calls()
     }
 
+    /// Returns whether a part of the condition is an alternative of no conditions, which never holds.
+    pub(super) fn has_empty_alternatives(&self) -> bool {
+        self.0.has_empty_alternatives()
+    }
+
     /// Returns the tools on whose calls the condition depends.
     pub(super) fn referenced_tools(&self) -> Vec<ToolSelector> {
         self.0.referenced_tools()
@@ -116,6 +122,7 @@ impl Condition {
                     .collect();
                 (!missing.is_empty()).then(|| missing.join(", and "))
             }
+            Self::Any(conditions) if conditions.is_empty() => Some("no call makes it available".to_owned()),
             Self::Any(conditions) => {
                 let missing: Option<Vec<_>> = conditions.iter().map(|condition| condition.missing(view)).collect();
                 missing.map(|missing| missing.join(", or "))
@@ -135,6 +142,14 @@ impl Condition {
                 conditions.iter().flat_map(Self::referenced_tools).collect()
             }
             Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
+        }
+    }
+
+    fn has_empty_alternatives(&self) -> bool {
+        match self {
+            Self::Any(conditions) if conditions.is_empty() => true,
+            Self::All(conditions) | Self::Any(conditions) => conditions.iter().any(Self::has_empty_alternatives),
+            Self::Called(_) | Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => false,
         }
     }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::call_gate::CallGate;
 use super::injection::Injection;
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
-use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
+use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
 /// Decides after each tool result which tools the model sees next.
 ///
@@ -83,6 +83,15 @@ pub trait InjectionStrategy: Send + Sync {
     /// these tools, unless the selector is [late](ToolSelector::is_late). By default the list is empty.
     fn referenced_tools(&self) -> Vec<ToolSelector> {
         Vec::new()
+    }
+
+    /// Checks the configuration of the strategy. Building a conversation fails with the error. By default every configuration
+    /// is valid.
+    ///
+    /// # Errors
+    /// The first mistake in the configuration.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Decides whether a tool may be called now. By default a strategy gates no tool.

@@ -69,6 +69,32 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
     assert!(results[5].contains("the state is `safe`"), "{}", results[5]);
 }
 
+// accept: 66
+#[test]
+fn a_condition_that_can_never_hold_is_refused() {
+    let build = |unlock: Unlock| {
+        let (builder, _) = TestModel::playing([]);
+        let playbook = Playbook::new().with_locked_tool(echo("publish"), unlock);
+        builder.tools([echo("search")]).playbook(playbook).build().map(drop)
+    };
+    let no_tools: [&str; 0] = [];
+    let empty = || Unlock::by_any(no_tools);
+    for unlock in [
+        empty(),
+        empty().or(Unlock::by("search")),
+        Unlock::by("search").and(empty()),
+    ] {
+        let error = build(unlock).unwrap_err();
+        assert_eq!(
+            error.message,
+            "a condition of `native#publish` can never hold: `Unlock::by_any` was called without tools"
+        );
+        assert!(error.suggestion.is_some(), "{error}");
+    }
+    assert!(build(Unlock::by_all(no_tools)).is_ok(), "it always holds");
+    assert!(build(Unlock::by_any(["search"])).is_ok());
+}
+
 // accept: 66, accept: 68
 #[test]
 fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {

@@ -25,10 +25,7 @@ impl Line {
     /// # Errors
     /// If the line is too long.
     pub(super) fn parse(line: &str) -> Result<Self, Error> {
-        if line.len() as u64 > PROMPT_BYTES_MAX {
-            let message = format!("the message is longer than {PROMPT_BYTES_MAX} bytes");
-            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
-        }
+        check_length(line.as_bytes())?;
         let text = line.trim();
         Ok(match text.strip_prefix('/') {
             None if text.is_empty() => Self::Empty,
@@ -49,12 +46,28 @@ pub(super) async fn read_line() -> Result<Line, Error> {
 }
 
 fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
-    let mut line = String::new();
+    let mut line = Vec::new();
     let count = input
         .take(PROMPT_BYTES_MAX + 1)
-        .read_line(&mut line)
+        .read_until(b'\n', &mut line)
         .map_err(unreadable)?;
-    if count == 0 { Ok(Line::End) } else { Line::parse(&line) }
+    if count == 0 {
+        return Ok(Line::End);
+    }
+    // Before the text is decoded, because a line that is cut at the limit may end within a character.
+    check_length(&line)?;
+    let line =
+        String::from_utf8(line).map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    Line::parse(&line)
+}
+
+/// Rejects a line that is longer than a message may be.
+fn check_length(line: &[u8]) -> Result<(), Error> {
+    if line.len() as u64 <= PROMPT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the message is longer than {PROMPT_BYTES_MAX} bytes");
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
 }
 
 /// Returns the error of an input that cannot be read.
@@ -80,8 +93,21 @@ mod tests {
     #[test]
     fn input_that_is_too_long_or_not_text_is_an_error() {
         assert_eq!(read_from(&mut &b""[..]).unwrap(), Line::End);
-        assert!(read_from(&mut &b"\xff\n"[..]).is_err());
-        let long = vec![b'a'; usize::try_from(PROMPT_BYTES_MAX).unwrap() + 1];
-        assert!(read_from(&mut &long[..]).is_err());
+        let error = read_from(&mut &b"\xff\n"[..]).unwrap_err();
+        assert!(error.message.contains("utf-8"), "{error}");
+        let limit = usize::try_from(PROMPT_BYTES_MAX).unwrap();
+        let character = "é";
+        let cut = character.repeat(limit / 2 + 1);
+        assert!(
+            limit.is_multiple_of(2) && !cut.is_char_boundary(limit + 1),
+            "the cut is within a character"
+        );
+        for long in [&vec![b'a'; limit + 1][..], cut.as_bytes()] {
+            let error = read_from(&mut &long[..]).unwrap_err();
+            assert!(error.message.contains("is longer than"), "{error}");
+        }
+        let longest = character.repeat(limit / 2);
+        let line = read_from(&mut longest.as_bytes()).unwrap();
+        assert_eq!(line, Line::Message(longest));
     }
 }

@@ -82,7 +82,8 @@ impl Tool for SearchTools {
         };
         let note = match (found.is_empty(), was_found_before) {
             (true, _) => "no tool fits; do without, or search with other words",
-            (false, true) => "you searched for this before and these tools are already there: call one of them",
+            // The earlier search may have been the automatic one, or one with other words.
+            (false, true) => "an earlier search found these tools, and they are your tools: call the one that fits",
             (false, false) => "these are your tools now: call the one that fits",
         };
         let hits: Vec<_> = found.iter().map(FoundTool::to_json).collect();
