@@ -15,7 +15,7 @@ use toolwit_core::{EffectClass, Signal};
 async fn live_and_resumed(tool: &Arc<dyn Tool>) -> (Result<RunOutcome, RunError>, Vec<Result<RunOutcome, RunError>>) {
     let full = MemoryJournalStore::new();
     // The first process does not have the tool `pay`.
-    let step = call([(tool.definition().name.as_str(), json!({})), ("pay", json!({}))]);
+    let step = call([(tool.definition().name(), json!({})), ("pay", json!({}))]);
     let (builder, _) = TestModel::playing([step]);
     let journal = Journal::create(&full, &id()).await.unwrap();
     let mut conversation = builder.tools([tool.clone()]).journal(journal).build().unwrap();
