@@ -89,6 +89,7 @@ pub(crate) struct Setup {
     directory: Option<TempDir>,
     limits: LimitOverrides,
     roots: Option<String>,
+    frozen_at: Option<u64>,
     has_wasi3: bool,
     has_contracts: bool,
 }
@@ -135,6 +136,12 @@ impl Setup {
     /// Adds trusted root certificates.
     pub(crate) fn roots(mut self, pem: &str) -> Self {
         self.roots = Some(pem.to_owned());
+        self
+    }
+
+    /// Freezes the clocks of all guests at a time, in seconds since 1970.
+    pub(crate) fn frozen_at(mut self, seconds: u64) -> Self {
+        self.frozen_at = Some(seconds);
         self
     }
 
@@ -193,6 +200,9 @@ impl Setup {
         }
         if let Some(roots) = self.roots {
             builder = builder.extra_root_certificates(roots);
+        }
+        if let Some(seconds) = self.frozen_at {
+            builder = builder.frozen_at(seconds);
         }
         if let Some(resolver) = self.resolver {
             builder = builder.resolver(resolver);

@@ -4,8 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use toolwit::ErrorKind;
+use toolwit::grants::AccessRequest;
 
-use crate::host::Setup;
+use crate::host::{Setup, TestHost};
 
 // attack: C8, accept: 120
 #[tokio::test]
@@ -48,6 +49,29 @@ async fn clocks_and_randomness_are_real_or_frozen() {
         frozen.value("random", json!({})).await,
         other.value("random", json!({})).await
     );
+}
+
+/// Returns the rule by which an access of the guest `probe` is explained.
+async fn explained_rule(host: &TestHost, request: AccessRequest<'_>) -> Option<String> {
+    let registry = host.host.registry();
+    let probe = registry.plugins().find(|plugin| plugin.name() == "probe").unwrap();
+    probe.explain(&request).await.unwrap().rule
+}
+
+#[tokio::test]
+async fn a_clock_that_the_host_froze_is_explained_as_frozen() {
+    let granted = "clock = { frozen = 1000000000 }\nrandom = { frozen = 7 }";
+    for grant in ["", granted] {
+        let frozen = Setup::new().grant(grant).frozen_at(42).start().await;
+        assert_eq!(frozen.value("time", json!({})).await, json!([42, 0]));
+        let clock = explained_rule(&frozen, AccessRequest::Clock).await;
+        assert_eq!(clock.as_deref(), Some("frozen at 42 s after 1970"));
+        let random = explained_rule(&frozen, AccessRequest::Random).await;
+        assert_eq!(random.as_deref(), Some("the seed 42"));
+    }
+    let real = Setup::new().start().await;
+    assert_eq!(explained_rule(&real, AccessRequest::Clock).await, None);
+    assert_eq!(explained_rule(&real, AccessRequest::Random).await, None);
 }
 
 // attack: C21

@@ -140,9 +140,11 @@ fn a_version_of_an_import_that_the_host_does_not_offer_has_a_hint_that_fits() {
         ("wasi:cli/exit@0.2.0-rc-2023-11-10", "build it for WASI >=0.2.0"),
         ("wasi:io/streams", "build it for WASI >=0.2.0"),
         ("wasi:keyvalue/eventual@0.1.0", "wasi:keyvalue/store@0.2.0-draft2"),
+        ("wasi:keyvalue/store@0.3.0-draft", "wasi:keyvalue/store@0.2.0-draft2"),
         ("wasi:config/runtime@0.2.0-draft", "wasi:config/store@0.2.0"),
         ("wasi:logging/logging", "build it without"),
         ("acme:cloud/api@1.0.0", "build it without"),
+        ("acme:cloud/api@0.3.0-rc.1", "build it without"),
     ] {
         let text = format!(r#"(component (import "{import}" (instance (export "f" (func)))))"#);
         let inspection = inspect_text(&text);

@@ -9,6 +9,7 @@ mod observer;
 mod queued_observer;
 mod recorded_artifact;
 mod recorded_call;
+mod recorded_error;
 mod trace;
 mod visible_tools;
 
@@ -21,5 +22,6 @@ pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
 pub use recorded_artifact::{OmittedValue, RecordedArtifact};
 pub use recorded_call::{RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
+pub use recorded_error::RecordedError;
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::recorded_artifact::RecordedArtifact;
-use toolwit_core::{Arguments, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
+use super::recorded_error::RecordedError;
+use toolwit_core::{Arguments, DeniedAccess, Effect, Error, ErrorKind, Signal, ToolError, ToolResult, ToolStatus};
 
 /// A decision about an interrupted call that may or may not have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +76,10 @@ pub struct RecordedOutcome {
     /// The kind of error, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
+    /// The error that only the operator can fix, if the call failed with one. It ends the run. Journals of earlier versions have
+    /// its details in `text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator_error: Option<RecordedError>,
     /// Whether the result ends the run as its answer.
     #[serde(skip_serializing_if = "is_false")]
     pub is_final: bool,
@@ -120,6 +125,7 @@ impl RecordedOutcome {
             user_text: result.user_text().map(str::to_owned),
             is_error: result.is_error(),
             kind: result.is_error().then_some(ErrorKind::Tool),
+            operator_error: None,
             is_final: result.is_final(),
             is_pending: result.is_pending(),
             artifacts: RecordedArtifact::all_of(&result.artifacts),
@@ -145,6 +151,15 @@ impl RecordedOutcome {
         }
     }
 
+    /// Records an error that only the operator can fix. `text` is for the model and has no details of the error.
+    pub(crate) fn failed_for_operator(error: &Error, text: impl Into<String>) -> Self {
+        Self {
+            operator_error: Some(RecordedError::of(error)),
+            denied: error.denied.clone(),
+            ..Self::failed(error.kind, text)
+        }
+    }
+
     /// Omits the values of artifacts that exceed the remaining bytes, and subtracts the sizes of the others from these.
     pub(crate) fn omit_artifacts_beyond(&mut self, remaining: &mut usize) {
         self.artifacts
@@ -162,6 +177,20 @@ impl RecordedOutcome {
         let descriptions: Vec<_> = descriptions.collect();
         let list = descriptions.join(", ");
         (!descriptions.is_empty()).then(|| format!("these artifacts of the result were too large to be stored: {list}"))
+    }
+
+    /// Returns the result that [`into_result`](Self::into_result) returns, or the error that ends the run.
+    ///
+    /// # Errors
+    /// [`ToolError::Operator`] if the call failed with an error that only the operator can fix.
+    pub fn into_returned(mut self) -> Result<ToolResult, ToolError> {
+        match self.operator_error.take() {
+            Some(error) => {
+                let kind = self.kind.unwrap_or(ErrorKind::Tool);
+                Err(ToolError::Operator(error.into_error(kind, self.denied)))
+            }
+            None => Ok(self.into_result()),
+        }
     }
 
     /// Returns the result, without live objects and without artifacts that were too large to be recorded. For a call that was

@@ -137,7 +137,7 @@ impl Decorator for ReplayedTools {
         let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
         let omitted = omitted.map(|artifact| artifact.kind.clone()).collect();
         self.0.record(id, tool, CallOrigin::Trace, omitted);
-        Ok(outcome.into_result())
+        outcome.into_returned()
     }
 }
 

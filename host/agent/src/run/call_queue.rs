@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, panicked_call, with_expectation};
+use super::refusal::{not_run, operator_error, panicked_call, with_expectation};
 use crate::event::RecordedOutcome;
 use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
@@ -20,6 +20,12 @@ use toolwit_core::{Error, ErrorKind};
 /// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
 /// ignores its cancellation token is dropped.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// The reason why no further call of a response may start after an error that only the operator can fix.
+pub(super) const TOOL_FAILED: &str = "another tool of this response failed";
+
+/// The reason why no further call of a response may start after a signal.
+pub(super) const TOOL_STOPPED_RUN: &str = "another tool of this response stopped the run";
 
 /// A call of a response that is not answered yet.
 pub(super) struct PendingCall {
@@ -93,15 +99,18 @@ pub(super) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Returns the outcome as a journal records it.
+    /// Returns the outcome as a journal records it. The text for the model has no details of an error that only the operator
+    /// can fix.
     pub(super) fn to_recorded(&self, tool: &NamedTool) -> RecordedOutcome {
         let error = match self {
             Self::Returned(returned) => match returned.as_ref() {
                 Ok(result) => return RecordedOutcome::of(result),
-                Err(error) => {
-                    let report = error.report().clone();
-                    Error::from(with_expectation(ToolError::Model(report), &tool.definition, &tool.name))
+                Err(ToolError::Operator(error)) => {
+                    let text = error_text(&operator_error(error.kind));
+                    let error = error.clone().with_tool(tool.name.as_str());
+                    return RecordedOutcome::failed_for_operator(&error, text);
                 }
+                Err(error) => Error::from(with_expectation(error.clone(), &tool.definition, &tool.name)),
             },
             Self::NotPermitted(error) => error.clone(),
             Self::Panicked => panicked_call(),
@@ -117,8 +126,8 @@ impl CallOutcome {
     fn halt_reason(&self) -> Option<&'static str> {
         let Self::Returned(returned) = self else { return None };
         match returned.as_ref() {
-            Err(ToolError::Operator(_)) => Some("another tool of this response failed"),
-            Ok(result) if result.signal.is_some() => Some("another tool of this response stopped the run"),
+            Err(ToolError::Operator(_)) => Some(TOOL_FAILED),
+            Ok(result) if result.signal.is_some() => Some(TOOL_STOPPED_RUN),
             _ => None,
         }
     }

@@ -266,12 +266,14 @@ fn finish_recovered(
     outcome: RecordedOutcome,
 ) -> FinishedCall {
     let omission = outcome.omission();
-    let mut result = outcome.into_result();
-    if let Some(omission) = omission {
-        result.for_llm.push_str(&format!("\n[{omission}]"));
-    }
-    if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
-        result.revealed_tools = facade.reopen(arguments, &run.context);
-    }
-    FinishedCall::new(CallOutcome::Returned(Box::new(Ok(result))), Duration::ZERO)
+    let returned = outcome.into_returned().map(|mut result| {
+        if let Some(omission) = omission {
+            result.for_llm.push_str(&format!("\n[{omission}]"));
+        }
+        if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
+            result.revealed_tools = facade.reopen(arguments, &run.context);
+        }
+        result
+    });
+    FinishedCall::new(CallOutcome::Returned(Box::new(returned)), Duration::ZERO)
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::call_queue::{TOOL_FAILED, TOOL_STOPPED_RUN};
 use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
 use crate::event::{RecordedOutcome, RecordedStart, Resolution};
-use crate::journal::{JournalError, OpenCall, UnresolvedCall};
+use crate::journal::{InterruptedRun, JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
 use crate::replay::arguments_diff;
 use crate::state::error_text;
@@ -118,14 +119,35 @@ fn refused_outcome(error: Error) -> RecordedOutcome {
     RecordedOutcome::failed(error.kind, error_text(&error))
 }
 
-/// Prepares the open calls to run. A call of a response that was cut is refused unless it began, because its arguments may be
-/// incomplete.
-pub(super) fn prepare_open_calls(open: Vec<OpenCall>, finish: &FinishReason) -> Vec<PreparedCall> {
+/// Returns the reason why no call of the last response may start that did not begin in the earlier process: another call of
+/// the response ended the run. Returns `None` if such calls may start.
+pub(super) fn halt_reason(interrupted: &InterruptedRun) -> Option<&'static str> {
+    let open_outcomes = interrupted.open.iter().filter_map(|open| open.outcome.as_ref());
+    let mut outcomes = interrupted.answered_outcomes.iter().chain(open_outcomes);
+    outcomes.find_map(|outcome| {
+        if outcome.operator_error.is_some() {
+            Some(TOOL_FAILED)
+        } else {
+            outcome.signal.as_ref().map(|_| TOOL_STOPPED_RUN)
+        }
+    })
+}
+
+/// Prepares the open calls to run. A call that did not begin is refused if its response was cut, because its arguments may be
+/// incomplete, and if there is a [`halt_reason`].
+pub(super) fn prepare_open_calls(
+    open: Vec<OpenCall>,
+    finish: &FinishReason,
+    halt_reason: Option<&str>,
+) -> Vec<PreparedCall> {
     open.into_iter()
         .map(|open| {
             let parsed = parse_arguments(&open.call.arguments);
             let is_complete = finish.is_complete() || open.started.is_some();
-            let arguments = if is_complete {
+            let halt_reason = halt_reason.filter(|_| open.started.is_none());
+            let arguments = if let Some(reason) = halt_reason {
+                Err(not_run(ErrorKind::ToolUnavailable, reason))
+            } else if is_complete {
                 parsed.map(|parsed| parsed.arguments).map_err(Error::from)
             } else {
                 let message = "the answer was cut before this call was complete; it was not executed";

@@ -8,7 +8,7 @@ use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
-use super::recovery::{changed_tools, plan_recovery, prepare_open_calls, unresolved_calls_error};
+use super::recovery::{changed_tools, halt_reason, plan_recovery, prepare_open_calls, unresolved_calls_error};
 use super::refusal::not_run;
 use super::run_state::RunState;
 use super::spans;
@@ -168,6 +168,7 @@ impl<'c> ToolLoop<'c> {
 
     /// Continues after the model's last response, with its open calls or its text, or sends the unanswered request again.
     async fn continue_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
+        let halt_reason = halt_reason(&interrupted);
         let Some(reply) = interrupted.last_reply else {
             // The unanswered request is sent again, as the same iteration.
             self.run.tally.iterations = self.run.tally.iterations.saturating_sub(1);
@@ -176,9 +177,12 @@ impl<'c> ToolLoop<'c> {
         self.run.tally.last_text = Some(reply.content.clone()).filter(|text| !text.is_empty());
         let mut end_requests = EndRequests::default();
         for outcome in interrupted.answered_outcomes {
-            end_requests.add_result(&outcome.into_result());
+            match outcome.into_returned() {
+                Ok(result) => end_requests.add_result(&result),
+                Err(error) => end_requests.add_operator_error(Error::from(error)),
+            }
         }
-        let calls = prepare_open_calls(interrupted.open, &reply.finish);
+        let calls = prepare_open_calls(interrupted.open, &reply.finish, halt_reason);
         if reply.is_paused() {
             return self.repeat().await;
         }

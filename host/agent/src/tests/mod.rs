@@ -13,6 +13,7 @@ mod claims;
 mod communication;
 mod compaction;
 mod declared;
+mod ended_by_tool;
 mod entities;
 mod events;
 mod facade_objects;

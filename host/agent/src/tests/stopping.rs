@@ -158,7 +158,7 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
     assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
 }
 
-fn operator_failure(name: &str) -> Arc<dyn Tool> {
+pub(super) fn operator_failure(name: &str) -> Arc<dyn Tool> {
     tool(name, |_, _| {
         let error = Error::new(
             ErrorKind::Configuration,

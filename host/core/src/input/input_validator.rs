@@ -42,7 +42,7 @@ const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
 
 /// A compiled input schema that validates arguments.
 ///
-/// A check makes at most three passes: one to decide, and two to describe the violations. Each pass ends within
+/// A check makes at most three passes: one to decide, and two to describe the violations. Together, they end within
 /// [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
 pub struct InputValidator {
     validator: Validator<Metered>,
@@ -132,25 +132,27 @@ impl InputValidator {
     /// if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
-        let is_valid = self
-            .budget(u64::MAX, 0)
-            .run(|| self.validator.is_valid(MeteredValue(&value)));
+        let mut budget = self.budget(u64::MAX, 0);
+        let is_valid = budget.run(|| self.validator.is_valid(MeteredValue(&value)));
         match (is_valid, value) {
             (None, _) => Err(too_many_steps()),
             (Some(true), Value::Object(arguments)) => Ok(arguments),
-            (Some(_), value) => Err(ToolError::invalid_arguments(self.violations(&value))),
+            (Some(_), value) => Err(ToolError::invalid_arguments(self.violations(&value, budget.steps))),
         }
     }
 
-    /// Describes the first violations of an invalid value.
-    fn violations(&self, value: &Value) -> String {
+    /// Describes the first violations of an invalid value, in at most `steps` steps.
+    fn violations(&self, value: &Value, steps: u64) -> String {
         let violation_bytes = VIOLATION_BYTES + longest_path(value);
         // When the budget is used up, the validator still visits each part of the schema.
         if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
             return "the arguments do not match the input schema; together they are too large to find out where"
                 .to_owned();
         }
-        let budget = self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes);
+        let budget = |steps| ValidationBudget {
+            steps,
+            ..self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes)
+        };
         let first_violation = || {
             self.validator
                 .validate(MeteredValue(value))
@@ -161,11 +163,17 @@ impl InputValidator {
             let errors = self.validator.iter_errors(MeteredValue(value)).take(VIOLATIONS_MAX);
             errors.map(|error| describe(&error)).collect::<Vec<_>>().join("; ")
         };
-        let described = budget
-            .run(first_violations)
-            .or_else(|| budget.run(first_violation).flatten());
-        described
-            .unwrap_or_else(|| "the arguments do not match the input schema in too many places to report".to_owned())
+        // The first pass collects all violations. The second one ends at the first violation, for which half of the steps
+        // usually suffice.
+        let mut first_budget = budget(steps / 2);
+        let described = first_budget.run(first_violations).or_else(|| {
+            let mut second_budget = budget(steps - steps / 2 + first_budget.steps);
+            second_budget.run(first_violation).flatten()
+        });
+        described.unwrap_or_else(|| {
+            "the arguments do not match the input schema; finding out where takes too many steps or too much memory"
+                .to_owned()
+        })
     }
 
     fn budget(&self, bytes: u64, violation_bytes: u64) -> ValidationBudget {

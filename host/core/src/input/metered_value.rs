@@ -55,11 +55,13 @@ impl ValidationBudget {
         self.steps > 0 && self.bytes > 0
     }
 
-    /// Runs a validation of this thread with this budget. Returns `None` if it exceeds the budget.
-    pub(super) fn run<T>(self, validate: impl FnOnce() -> T) -> Option<T> {
-        let _restored = RestoredBudget(BUDGET.replace(self));
+    /// Runs a validation of this thread, and takes the steps and the memory that it uses from this budget. Returns `None` if it
+    /// uses up the budget.
+    pub(super) fn run<T>(&mut self, validate: impl FnOnce() -> T) -> Option<T> {
+        let _restored = RestoredBudget(BUDGET.replace(*self));
         let outcome = validate();
-        BUDGET.get().is_left().then_some(outcome)
+        *self = BUDGET.get();
+        self.is_left().then_some(outcome)
     }
 }
 

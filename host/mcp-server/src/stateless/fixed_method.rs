@@ -54,7 +54,8 @@ impl FixedMethod {
         })
     }
 
-    /// Returns the definition, with the sources and the validity of handles in its description.
+    /// Returns the definition, with the sources and the validity of handles in its description. A handle that is not used is
+    /// valid for longer while others of its session are used.
     pub(super) fn describe(&self, sources: &[String]) -> ToolDefinition {
         let mut definition = self.definition.clone();
         let minutes = HANDLE_TTL.as_secs() / 60;
@@ -63,7 +64,7 @@ impl FixedMethod {
             names => format!(" from {}", quoted(names)),
         };
         let text = format!(
-            "\n\nTakes the `handle` of a `{}`{from}. A handle is valid for {minutes} minutes after its last use.",
+            "\n\nTakes the `handle` of a `{}`{from}. A handle may expire if it is not used for {minutes} minutes.",
             self.kind.name
         );
         definition.description.push_str(&text);
@@ -91,5 +92,33 @@ pub(super) fn quoted(names: &[String]) -> String {
     match quoted.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => quoted.concat(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use toolwit::tool::ToolId;
+
+    #[test]
+    fn the_description_has_the_sources_and_the_earliest_expiry_of_handles() {
+        let kind = EntityKind {
+            plugin: "crm".to_owned(),
+            name: "customer".to_owned(),
+        };
+        let schema = json!({"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]});
+        let by_id = ToolDefinition::new(
+            ToolId::host("customer_orders"),
+            "customer_orders",
+            "Lists orders.",
+            schema,
+        );
+        let method = FixedMethod::new(kind, &by_id).unwrap();
+        assert_eq!(
+            method.describe(&["search_customer".to_owned()]).description,
+            "Lists orders.\n\nTakes the `handle` of a `customer` from `search_customer`. A handle may expire if it is not used \
+             for 30 minutes."
+        );
     }
 }

@@ -213,6 +213,9 @@ impl Plugin {
     /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and
     /// secrets. It does not use up grants. Secrets that a conversation provides are assumed to exist.
     ///
+    /// If the host freezes the clocks of all plugins, the rule for a clock and for random bytes is that of the host, not that of
+    /// the grants.
+    ///
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or invalid, or

@@ -171,12 +171,6 @@ fn suggestion(import: &str) -> String {
             "this host offers `toolwit:plugin` {PLUGIN_VERSION}, and runs components built against {PLUGIN_VERSION} and earlier 0.1 \
              versions: build the component against one of them, or use a newer host"
         )
-    } else if version.starts_with("0.3.0-") {
-        "this version is a draft of WASI 0.3; build the component again with current tools, for WASI 0.3.0".to_owned()
-    } else if interface.starts_with("wasi:") && version.starts_with("0.3.") {
-        "the host offers only some interfaces of WASI 0.3; build the component for WASI 0.2".to_owned()
-    } else if WASI_INTERFACES.contains(&interface) {
-        format!("build it for WASI {WASI_VERSIONS}")
     } else if interface.starts_with("wasi:keyvalue/") {
         format!(
             "the host offers `{}`; build the component for it",
@@ -187,6 +181,12 @@ fn suggestion(import: &str) -> String {
             "the host offers `{}`; build the component for one of them",
             CONFIG_STORES.join("`, `")
         )
+    } else if interface.starts_with("wasi:") && version.starts_with("0.3.0-") {
+        "this version is a draft of WASI 0.3; build the component again with current tools, for WASI 0.3.0".to_owned()
+    } else if interface.starts_with("wasi:") && version.starts_with("0.3.") {
+        "the host offers only some interfaces of WASI 0.3; build the component for WASI 0.2".to_owned()
+    } else if WASI_INTERFACES.contains(&interface) {
+        format!("build it for WASI {WASI_VERSIONS}")
     } else {
         "compose it with a component that exports this import, or build it without".to_owned()
     }

@@ -45,6 +45,28 @@ fn the_first_violations_are_reported_with_their_paths() {
 }
 
 #[test]
+fn the_passes_of_a_check_share_its_steps() {
+    let schema = json!({"type": "object", "properties": {"a": {"items": {"type": "string"}}}});
+    let validator = InputValidator::of(&definition(schema)).unwrap();
+    let value = json!({"a": vec![1; 10_000]});
+    let mut budget = validator.budget(u64::MAX, 0);
+    assert_eq!(
+        budget.run(|| validator.validator.is_valid(MeteredValue(&value))),
+        Some(false)
+    );
+    assert!(budget.steps < VALIDATION_STEPS_MAX, "a pass takes steps");
+    let text = validator.violations(&value, budget.steps);
+    assert!(text.starts_with("/a/0: 1 is not"), "{text}");
+    let text = validator.violations(&value, 1_000);
+    assert!(
+        text.starts_with("/a/0: 1 is not"),
+        "the first violation takes few steps: {text}"
+    );
+    let text = validator.violations(&value, 0);
+    assert!(text.contains("takes too many steps"), "{text}");
+}
+
+#[test]
 fn the_longest_ordinary_arguments_are_within_the_budget() {
     let point = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
     let schema = json!({
@@ -152,7 +174,7 @@ proptest! {
     fn a_budget_that_is_used_up_is_reported_whatever_the_outcome(steps in 1_u64..30, value in value()) {
         let validator = InputValidator::of(&definition(json!({"type": "object", "additionalProperties": {"items": true}}))).unwrap();
         let arguments = json!({"a": [value, 1, 2, 3], "b": []});
-        let budget = ValidationBudget { steps, ..validator.budget(u64::MAX, 0) };
+        let mut budget = ValidationBudget { steps, ..validator.budget(u64::MAX, 0) };
         let outcome = budget.run(|| validator.validator.is_valid(MeteredValue(&arguments)));
         prop_assert!(outcome.is_none_or(|is_valid| is_valid));
     }

@@ -50,6 +50,19 @@ async fn a_handle_expires_after_its_last_use_and_ends_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_use_of_a_handle_extends_the_others_of_its_session_only() {
+    let (table, session, other_session) = (HandleTable::default(), session().await, session().await);
+    let used = issue(&table, &session, "ada", "c-1");
+    let unused = issue(&table, &session, "ada", "c-2");
+    let other = issue(&table, &other_session, "ada", "c-3");
+    tokio::time::advance(HANDLE_TTL - Duration::from_secs(1)).await;
+    assert!(table.entity(&used, "ada").is_some());
+    tokio::time::advance(HANDLE_TTL - Duration::from_secs(1)).await;
+    assert!(table.entity(&unused, "ada").is_some());
+    assert!(table.entity(&other, "ada").is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_least_recently_used_session_makes_room() {
     let table = HandleTable::default();
     let mut handles = Vec::new();

@@ -135,12 +135,13 @@ fn session_required(reason: &str) -> Error {
         .with_suggestion("use tools that need no session, or run the component in a host of ACT")
 }
 
-/// Parses the content of the media type `application/json`.
+/// Parses the content of the media type `application/json`. The memory of the value is estimated from the text, so that content
+/// that would take too much is not parsed.
 fn parse_json_content(data: &[u8]) -> Result<Value, Error> {
     if json_weight(data) > ARTIFACT_WEIGHT_MAX {
         let memory_max = ByteCount(ARTIFACT_WEIGHT_MAX as u64);
         return Err(unreadable_content(&format!(
-            "its JSON takes more than {memory_max} of memory"
+            "by an estimate, its JSON would take more than {memory_max} of memory when it is parsed"
         )));
     }
     let text = std::str::from_utf8(data).map_err(|error| unreadable_content(&format!("it is not UTF-8: {error}")))?;
@@ -150,4 +151,22 @@ fn parse_json_content(data: &[u8]) -> Result<Value, Error> {
 fn unreadable_content(why: &str) -> Error {
     let message = format!("the tool returned content that cannot be read: {why}");
     Error::new(ErrorKind::Tool, Phase::Execute, message).with_suggestion("report it to the author of the plugin")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_refused_by_its_estimated_memory() {
+        let numbers = |count| format!("[{}]", vec!["1"; count].join(","));
+        assert!(parse_json_content(numbers(100_000).as_bytes()).unwrap().is_array());
+        let long_text = format!("\"{}\"", "a".repeat(ARTIFACT_WEIGHT_MAX));
+        for too_large in [numbers(140_000), long_text] {
+            let error = parse_json_content(too_large.as_bytes()).unwrap_err();
+            let expected = "by an estimate, its JSON would take more than 16 MiB of memory";
+            assert!(error.message.contains(expected), "{error}");
+        }
+    }
 }

@@ -28,10 +28,19 @@ pub(crate) struct Ledger {
 pub(crate) struct Admissions(HashMap<String, Result<(), NoGrantReason>>);
 
 impl Admissions {
-    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply.
+    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply. Logs that,
+    /// unless there are no decisions at all: the reason for that is in the log already.
     pub(super) fn of(&self, grant: &Grant) -> Result<(), NoGrantReason> {
-        let decision = self.0.get(&grant.identity()).copied();
-        decision.unwrap_or(Err(NoGrantReason::UseNotRecorded))
+        if let Some(decision) = self.0.get(&grant.identity()) {
+            return *decision;
+        }
+        if !self.0.is_empty() {
+            tracing::warn!(
+                plugin = %grant.plugin,
+                "a grant does not apply to this call, because it was added while the use of other grants was recorded"
+            );
+        }
+        Err(NoGrantReason::UseNotRecorded)
     }
 }
 
@@ -110,5 +119,70 @@ impl Ledger {
                 Err(NoGrantReason::UseNotRecorded)
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata, Subscriber};
+
+    use super::*;
+    use crate::grants::Grants;
+
+    /// Counts the warnings and errors in the log.
+    #[derive(Clone, Default)]
+    struct WarningCounter(Arc<AtomicUsize>);
+
+    impl Subscriber for WarningCounter {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() <= Level::WARN
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    /// Returns the decision about a grant, and the number of warnings in the log about it.
+    fn decide(admissions: &Admissions, grant: &Grant) -> (Result<(), NoGrantReason>, usize) {
+        let warnings = WarningCounter::default();
+        let decision = tracing::subscriber::with_default(warnings.clone(), || admissions.of(grant));
+        (decision, warnings.0.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_grant_that_was_added_during_the_decisions_does_not_apply_and_is_logged() {
+        let grant = |plugin: &str| {
+            let text = format!("version = 1\n[[grant]]\nplugin = \"{plugin}\"\nany-version = true\nscope = \"once\"\n");
+            Grants::parse(text.as_bytes()).unwrap().grants.remove(0)
+        };
+        let (known, added) = (grant("known"), grant("added"));
+        let conversation = ConversationNumber::default();
+        let admissions = Ledger::default().admit(std::slice::from_ref(&known), conversation, GrantUse::Preview);
+        assert_eq!(decide(&admissions, &known), (Ok(()), 0));
+        let refused = Err(NoGrantReason::UseNotRecorded);
+        assert_eq!(decide(&admissions, &added), (refused, 1));
+        assert_eq!(
+            decide(&Admissions::default(), &added),
+            (refused, 0),
+            "the failure is logged where it happened"
+        );
     }
 }

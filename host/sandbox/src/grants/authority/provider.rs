@@ -144,10 +144,9 @@ impl AuthorityProvider {
             effective.missing.variables = missing_variables;
             rights = rights.with_effective(effective);
         }
-        if let Some(frozen) = self.frozen_at {
+        if self.frozen_at.is_some() {
             let mut effective = rights.effective.clone();
-            effective.rules.clock = Some(ClockRule::Frozen(frozen));
-            effective.rules.random = Some(RandomRule::Frozen(frozen));
+            self.freeze(&mut effective);
             rights = rights.with_effective(effective);
         }
         let keyvalue = self.keyvalue.clone();
@@ -177,8 +176,7 @@ impl AuthorityProvider {
     }
 
     /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Secrets of
-    /// the conversation are not looked up, and the clocks and random bytes are as granted, even if all plugins have frozen
-    /// ones. Does not use up grants.
+    /// the conversation are not looked up. Does not use up grants.
     ///
     /// # Errors
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
@@ -189,10 +187,20 @@ impl AuthorityProvider {
         let mut effective = rights.effective.clone();
         (_, effective.missing.variables) = environment_variables(&effective, &found.secrets);
         effective.missing.secrets = found.missing;
+        self.freeze(&mut effective);
         Ok(effective)
     }
 
-    /// Computes the rights that the next call has now, without looking up secrets and variables. Does not use up grants.
+    /// Replaces the clock and random rules if the host freezes the clocks of all plugins.
+    fn freeze(&self, effective: &mut EffectiveRights) {
+        if let Some(seconds) = self.frozen_at {
+            effective.rules.clock = Some(ClockRule::Frozen(seconds));
+            effective.rules.random = Some(RandomRule::Frozen(seconds));
+        }
+    }
+
+    /// Computes the rights that the next call has now, without looking up secrets and variables. The clock and random rules are
+    /// those of the grants, even if the host freezes the clocks of all plugins. Does not use up grants.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now.

@@ -149,7 +149,14 @@ impl DirectoryQuota {
             }
             (count.unwritten, count.reserved)
         };
-        let on_disk = measure_tree(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
+        let on_disk = measure_tree(&self.directory)?;
+        if on_disk == u64::MAX {
+            tracing::warn!(
+                directory = %self.path.display(),
+                "a granted directory counts as full, because it has too many files or a directory that cannot be read"
+            );
+        }
+        let on_disk = on_disk.saturating_add(self.files.removed_bytes(&self.path));
         let duration = started.elapsed().max(Duration::from_micros(1));
         let mut count = self.count();
         let unmeasured = unwritten.saturating_add(count.reserved.saturating_sub(reserved));

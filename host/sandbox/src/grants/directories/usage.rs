@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cap_primitives::fs::{ReadDir, open_dir, read_base_dir, read_dir};
+use cap_primitives::fs::{AccessModes, AccessType, FollowSymlinks, ReadDir, access, open_dir, read_base_dir, read_dir};
 
 use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
@@ -17,9 +17,11 @@ const PATH_BYTES_MAX: usize = 2_000;
 const BASES_MAX: usize = 64;
 
 /// Measures a directory tree: the length of its files, including the holes of sparse files, and [`ENTRY_BYTES`] for each
-/// name. Links are counted but not followed. Entries that disappear meanwhile, and the content of directories that the host may
-/// not read, are not counted. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`BASES_MAX`] bases counts as `u64::MAX`
-/// bytes.
+/// name. Links are counted but not followed. Entries that disappear meanwhile are not counted.
+///
+/// A tree that cannot be measured counts as `u64::MAX` bytes: one with more than [`DIRECTORY_ENTRIES_MAX`] names or
+/// [`BASES_MAX`] bases, and one in which the host may not read the directory itself or a directory in which it can open files.
+/// The content of other directories that the host may not read is not counted, because no guest can open a file in them.
 ///
 /// # Errors
 /// If a directory of the tree cannot be read for another reason than a removal or missing permissions.
@@ -30,14 +32,20 @@ pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
     };
     let (mut bytes, mut entry_count) = (0_u64, 0_u64);
     while let Some((base, path)) = tree.pending.pop() {
-        let Some((base, path, entries)) = unless_unavailable(tree.open(base, path))? else {
-            continue;
+        let (base, path, entries) = match tree.open(base, path.clone()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                bytes = bytes.saturating_add(bytes_of_unlisted(error, || tree.may_contain_open_files(base, &path))?);
+                continue;
+            }
         };
         if base >= BASES_MAX {
             return Ok(u64::MAX);
         }
         for entry in entries {
-            let Ok((name, metadata)) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?))) else {
+            // The entries of a directory that was removed meanwhile end without an error.
+            let entry = entry?;
+            let (name, Ok(metadata)) = (entry.file_name(), entry.metadata()) else {
                 continue;
             };
             if metadata.is_dir() {
@@ -81,6 +89,21 @@ impl Tree {
         self.bases.push(new_base);
         Ok((self.bases.len() - 1, PathBuf::new(), entries))
     }
+
+    /// Returns whether a guest may have files open in a directory that cannot be listed, or in one below it. The granted
+    /// directory may have had other permissions when they were opened.
+    fn may_contain_open_files(&self, base: usize, path: &Path) -> bool {
+        let Some(base) = self.bases.get(base).filter(|_| !path.as_os_str().is_empty()) else {
+            return true;
+        };
+        let search = AccessType::Access(AccessModes {
+            readable: false,
+            writable: false,
+            executable: true,
+        });
+        let searched = access(base, path, search, FollowSymlinks::No);
+        searched.map_or_else(|error| error.kind() != io::ErrorKind::PermissionDenied, |()| true)
+    }
 }
 
 fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
@@ -91,13 +114,72 @@ fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
     }
 }
 
-/// Converts the error of a directory that was removed or replaced since it was listed, or that the host may not read, to
-/// `None`.
-fn unless_unavailable<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+/// Returns the bytes that count for a directory whose entries cannot be listed. One that was removed or replaced since it was
+/// found is empty. One that the host may not read counts as full if files can be opened in it.
+///
+/// # Errors
+/// Any other error of listing the directory.
+fn bytes_of_unlisted(error: io::Error, may_contain_open_files: impl FnOnce() -> bool) -> io::Result<u64> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    match outcome {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => Ok(None),
-        Err(error) => Err(error),
+    match error.kind() {
+        NotFound | NotADirectory => Ok(0),
+        PermissionDenied if may_contain_open_files() => Ok(u64::MAX),
+        PermissionDenied => Ok(0),
+        _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::ErrorKind::{NotADirectory, NotFound, Other, PermissionDenied};
+
+    use super::*;
+
+    #[test]
+    fn only_a_directory_that_was_removed_or_is_out_of_reach_counts_as_empty() {
+        let bytes = |kind: io::ErrorKind, is_reachable| bytes_of_unlisted(kind.into(), || is_reachable);
+        for is_reachable in [false, true] {
+            assert_eq!(bytes(NotFound, is_reachable).unwrap(), 0);
+            assert_eq!(bytes(NotADirectory, is_reachable).unwrap(), 0);
+            assert!(bytes(Other, is_reachable).is_err());
+        }
+        assert_eq!(bytes(PermissionDenied, false).unwrap(), 0);
+        assert_eq!(bytes(PermissionDenied, true).unwrap(), u64::MAX);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_the_host_may_enter_but_not_read_counts_as_full() {
+        use std::fs;
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let closed = directory.path().join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::write(closed.join("file"), [0; 1_000]).unwrap();
+        let (outer, inner) = (File::open(directory.path()).unwrap(), File::open(&closed).unwrap());
+        let measured = |mode| {
+            fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+            let is_readable = fs::read_dir(&closed).is_ok();
+            let bytes = [&outer, &inner].map(|directory| measure_tree(directory).unwrap());
+            fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+            (is_readable, bytes)
+        };
+        let content = ENTRY_BYTES + 1_000;
+        let readable = (true, [ENTRY_BYTES + content, content]);
+        assert_eq!(measured(0o700), readable);
+        for (mode, unreadable) in [
+            (0o300, [u64::MAX, u64::MAX]),
+            (0o100, [u64::MAX, u64::MAX]),
+            // No file can be opened in it, except in the granted directory, which may have open ones.
+            (0o000, [ENTRY_BYTES, u64::MAX]),
+        ] {
+            let measured = measured(mode);
+            // A superuser may read every directory.
+            assert!(
+                measured == (false, unreadable) || measured == readable,
+                "{mode:o}: {measured:?}"
+            );
+        }
     }
 }
