@@ -266,7 +266,11 @@ fn categories_and_a_selection_are_refused_together() {
     let both = Facade::builder("both", "")
         .category("a", [echo("x")])
         .select_with(json!({"type": "object"}), |_, _| Ok(Vec::new()));
-    assert!(both.build().err().unwrap().to_string().contains("a selection"));
+    let error = both.build().err().unwrap().to_string();
+    assert!(
+        error.contains("categories and a function that creates its tools"),
+        "{error}"
+    );
 }
 
 /// A tool that decorates another.

@@ -58,7 +58,7 @@ async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
 async fn call(plugin: &Arc<Plugin>) -> ToolResult {
     tokio::time::pause();
     let result = call_at_once(plugin).await;
-    tokio::time::sleep(2 * IDLE_TIME).await;
+    tokio::time::sleep(10 * IDLE_TIME).await;
     tokio::time::resume();
     result
 }
@@ -97,11 +97,11 @@ async fn calls_that_follow_each_other_have_no_spare_instance_and_the_time_after_
     tokio::time::pause();
     for _ in 0..3 {
         call_at_once(&plugin).await;
-        tokio::time::sleep(IDLE_TIME / 2).await;
+        tokio::task::yield_now().await;
         assert_eq!(count(&runtime), 0);
     }
     assert_eq!(runtime.spares.lock().planned.len(), 1, "one plan waits");
-    tokio::time::sleep(IDLE_TIME).await;
+    tokio::time::sleep(10 * IDLE_TIME).await;
     assert_eq!((count(&runtime), runtime.spares.lock().planned.len()), (1, 0));
 }
 
