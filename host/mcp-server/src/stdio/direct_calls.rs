@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,9 +12,10 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, Service};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 /// The time that cancelled calls have to end.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -22,32 +23,63 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 /// Calls of tools that are answered where they are read.
 ///
 /// The protocol library runs each request in a task, and sends its answer in another one. For a short call, waking these
-/// tasks takes longer than the call. A call of a session therefore begins on the task that reads the input, if no other
-/// request is unanswered. Most calls also end there. One that waits, or computes for longer than the interval of the
-/// sandbox's interruptions, continues in a task of its own.
+/// tasks takes longer than the call. A call of a session therefore begins where the input is read, if no other request is
+/// unanswered. Most calls also end there. One that waits, or computes for longer than the interval of the sandbox's
+/// interruptions, continues in a task.
 pub(super) struct DirectCalls<H> {
     handler: Arc<H>,
     /// The client, as soon as the connection has begun.
     peer: Arc<OnceLock<Peer<RoleServer>>>,
-    /// The calls that did not end at once.
-    running: JoinSet<()>,
+    running: RunningCalls,
+    /// The runtime of the tasks, which may not be the one that reads the input.
+    runtime: Handle,
+}
+
+/// The calls that did not end at once. Clones share them.
+#[derive(Clone)]
+pub(super) struct RunningCalls {
+    tasks: Arc<Mutex<JoinSet<()>>>,
     /// Cancels the calls at the end of the connection.
-    cancel: DropGuard,
+    cancel: CancellationToken,
+}
+
+impl RunningCalls {
+    pub(super) fn new() -> Self {
+        Self {
+            tasks: Arc::default(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Waits until the calls have ended. Cancels those that still run after `wall_max`; they have [`STOP_MAX`] to end.
+    pub(super) async fn finish(&self, wall_max: Duration) {
+        let mut tasks = std::mem::take(&mut *self.lock());
+        let mut join_all = async || while tasks.join_next().await.is_some() {};
+        if timeout(wall_max, join_all()).await.is_err() {
+            self.cancel.cancel();
+            drop(timeout(STOP_MAX, join_all()).await);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<H: ServerHandler> DirectCalls<H> {
-    pub(super) fn new(handler: Arc<H>, peer: Arc<OnceLock<Peer<RoleServer>>>) -> Self {
+    /// Returns a value for the current runtime.
+    pub(super) fn new(handler: Arc<H>, peer: Arc<OnceLock<Peer<RoleServer>>>, running: RunningCalls) -> Self {
         Self {
             handler,
             peer,
-            running: JoinSet::new(),
-            cancel: CancellationToken::new().drop_guard(),
+            running,
+            runtime: Handle::current(),
         }
     }
 
     /// Returns a token that is cancelled at the end of the connection.
     pub(super) fn cancel(&self) -> CancellationToken {
-        self.cancel.token().child_token()
+        self.running.cancel.child_token()
     }
 
     /// Returns whether a message is a call of a session.
@@ -87,26 +119,19 @@ impl<H: ServerHandler> DirectCalls<H> {
         })
     }
 
-    /// Waits until the calls have ended. Cancels those that still run after `wall_max`; they have [`STOP_MAX`] to end.
-    pub(super) async fn finish(&mut self, wall_max: Duration) {
-        if timeout(wall_max, self.join_all()).await.is_err() {
-            self.cancel.token().cancel();
-            drop(timeout(STOP_MAX, self.join_all()).await);
-        }
-    }
-
-    async fn join_all(&mut self) {
-        while self.running.join_next().await.is_some() {}
-    }
-
     /// Runs a call until it ends or must wait. If it must wait, it continues in a task.
-    pub(super) async fn run(&mut self, call: impl Future<Output = ()> + Send + 'static) {
+    pub(super) async fn run(&self, call: impl Future<Output = ()> + Send + 'static) {
         let mut call = Box::pin(call);
-        let first_poll = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
-        if first_poll.is_pending() {
+        let first_poll = poll_fn(|context| {
+            // What the call creates, such as timers and tasks, must not depend on the runtime that reads the input.
+            let _entered = self.runtime.enter();
+            Poll::Ready(call.as_mut().poll(context))
+        });
+        if first_poll.await.is_pending() {
+            let mut tasks = self.running.lock();
             // Calls that have ended are removed.
-            while self.running.try_join_next().is_some() {}
-            self.running.spawn(call);
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn_on(call, &self.runtime);
         }
     }
 }

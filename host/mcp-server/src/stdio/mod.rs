@@ -1,11 +1,15 @@
 //! One client over standard input and output.
 
 mod direct_calls;
+mod intake;
 mod line_reader;
 mod message;
+mod outgoing;
 mod serve;
 mod standard_streams;
+mod stdin_thread;
 mod tool_call;
 mod transport;
+mod unanswered_requests;
 
 pub(crate) use serve::{serve, serve_streams};

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rmcp::ServerHandler;
-use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use rmcp::service::{Peer, ServerInitializeError, serve_server_with_ct};
+use rmcp::{RoleServer, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::direct_calls::DirectCalls;
-use super::standard_streams::standard_streams;
+use super::intake::Intake;
+use super::standard_streams::standard_output;
+use super::stdin_thread::read_stdin;
 use super::transport::LineTransport;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -17,8 +18,10 @@ use toolwit::{Error, ErrorKind, Phase};
 /// # Errors
 /// If the connection fails before it has begun, or the task that serves it panics.
 pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
-    let (input, output) = standard_streams();
-    serve_streams(connection, input, output, cancel).await
+    let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
+    let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), standard_output());
+    read_stdin(|input| intake.read(input)).map_err(failure)?;
+    serve_transport(connection, transport, &peer, cancel).await
 }
 
 /// Serves a client over two streams; see [`serve`].
@@ -33,8 +36,22 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
-    let direct_calls = DirectCalls::new(connection.clone(), peer.clone());
-    let transport = LineTransport::new(input, output, direct_calls);
+    let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), output);
+    // The transport stops it.
+    tokio::spawn(intake.read(input));
+    serve_transport(connection, transport, &peer, cancel).await
+}
+
+/// Serves the client of a transport. Sets `peer` when the connection has begun.
+async fn serve_transport<W>(
+    connection: Arc<impl ServerHandler>,
+    transport: LineTransport<W>,
+    peer: &OnceLock<Peer<RoleServer>>,
+    cancel: CancellationToken,
+) -> Result<(), Error>
+where
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let running = match serve_server_with_ct(connection, transport, cancel).await {
         Ok(running) => running,
         // The input ended, or the server was stopped, before a client had begun.

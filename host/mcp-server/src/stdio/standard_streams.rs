@@ -8,17 +8,23 @@ pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The output to a client.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Returns the standard streams. Clients usually pass pipes or sockets, for which the event loop can wait. Tokio uses
-/// threads for other files, so that each message passes between threads twice. Must be called in a tokio runtime.
-pub(super) fn standard_streams() -> (Input, Output) {
+/// Returns standard input. Clients usually pass a pipe or a socket, for which the event loop can wait. Tokio uses threads for
+/// other files, so that each message passes between threads twice. Must be called in the tokio runtime that reads it.
+pub(super) fn standard_input() -> Input {
     #[cfg(unix)]
-    {
-        let input = unix::input().unwrap_or_else(|| Box::new(tokio::io::stdin()));
-        let output = unix::output().unwrap_or_else(|| Box::new(tokio::io::stdout()));
-        (input, output)
+    if let Some(input) = unix::input() {
+        return input;
     }
-    #[cfg(not(unix))]
-    (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()))
+    Box::new(tokio::io::stdin())
+}
+
+/// Returns standard output, like [`standard_input`].
+pub(super) fn standard_output() -> Output {
+    #[cfg(unix)]
+    if let Some(output) = unix::output() {
+        return output;
+    }
+    Box::new(tokio::io::stdout())
 }
 
 #[cfg(unix)]

@@ -1,0 +1,225 @@
+//! The intake of messages: their checks, the answers to refused ones, and the calls that are answered directly.
+
+use std::sync::{Arc, OnceLock};
+
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions};
+use rmcp::service::Peer;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::direct_calls::{DirectCalls, RunningCalls};
+use super::line_reader::{Line, LineReader};
+use super::message::{IncomingLine, beginning_error, parse, refusal};
+use super::outgoing::{Outgoing, send, write};
+use super::transport::LineTransport;
+use super::unanswered_requests::UnansweredRequest;
+use crate::pending::PendingRequests;
+use toolwit::tool::DeferredWork;
+
+/// Maximum length of a message, in bytes. The arguments of a call are limited to less.
+const MESSAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Maximum number of requests that are not answered yet.
+const PENDING_MAX: usize = 1_000;
+
+/// Maximum memory of these requests, in bytes.
+const PENDING_BYTES_MAX: usize = 64 << 20;
+
+/// Maximum number of messages that wait until the protocol library receives them.
+const WAITING_MAX: usize = 16;
+
+/// Takes the messages of one client in. Made for an input that is opened where it is read.
+pub(super) struct Intake<W, H> {
+    outgoing: Outgoing<W>,
+    direct_calls: DirectCalls<H>,
+    messages: mpsc::Sender<ClientJsonRpcMessage>,
+    stop: CancellationToken,
+}
+
+impl<W, H> Intake<W, H>
+where
+    W: AsyncWrite + Unpin + Send + 'static,
+    H: ServerHandler,
+{
+    /// Returns the intake of a connection with its transport.
+    pub(super) fn with_transport(
+        handler: Arc<H>,
+        peer: Arc<OnceLock<Peer<RoleServer>>>,
+        output: W,
+    ) -> (Self, LineTransport<W>) {
+        let (running_calls, stop) = (RunningCalls::new(), CancellationToken::new());
+        let outgoing = Outgoing::new(output);
+        let (sender, messages) = mpsc::channel(WAITING_MAX);
+        let transport = LineTransport {
+            messages,
+            outgoing: outgoing.clone(),
+            running_calls: running_calls.clone(),
+            has_ended: false,
+            intake: stop.clone().drop_guard(),
+        };
+        let intake = Self {
+            outgoing,
+            direct_calls: DirectCalls::new(handler, peer, running_calls),
+            messages: sender,
+            stop,
+        };
+        (intake, transport)
+    }
+
+    /// Reads messages until the input ends, an answer cannot be sent, or the connection ends. Answers what needs no session,
+    /// and passes the other messages to the transport.
+    pub(super) async fn read(self, input: impl AsyncRead + Unpin) {
+        let Self {
+            outgoing,
+            direct_calls,
+            messages,
+            stop,
+        } = self;
+        let open = OpenIntake {
+            input: LineReader::new(input, MESSAGE_BYTES_MAX),
+            outgoing,
+            pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
+            direct_calls,
+            has_begun: false,
+        };
+        open.run(messages, stop).await;
+    }
+}
+
+/// The intake of an open input.
+struct OpenIntake<R, W, H> {
+    input: LineReader<R>,
+    outgoing: Outgoing<W>,
+    /// The limits on the number and the memory of unanswered requests.
+    pending: PendingRequests,
+    direct_calls: DirectCalls<H>,
+    /// Whether a request has begun the connection.
+    has_begun: bool,
+}
+
+impl<R, W, H> OpenIntake<R, W, H>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+    H: ServerHandler,
+{
+    async fn run(mut self, messages: mpsc::Sender<ClientJsonRpcMessage>, stop: CancellationToken) {
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = self.input.next() => line,
+                () = stop.cancelled() => return,
+            };
+            let answer = match line {
+                Ok(Line::Complete(line)) => match self.accept(&line) {
+                    Ok(message) => {
+                        if let Some(message) = self.answer(message).await
+                            && messages.send(message).await.is_err()
+                        {
+                            return;
+                        }
+                        None
+                    }
+                    Err(answer) => answer,
+                },
+                Ok(Line::TooLong) => {
+                    let message = format!("a message is limited to {MESSAGE_BYTES_MAX} bytes");
+                    Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message))
+                }
+                Ok(Line::End) | Err(_) => return,
+            };
+            if let Some(answer) = answer
+                && write(&self.outgoing.output, &answer).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Answers a call, if it can be answered directly. Returns any other message.
+    async fn answer(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        // Requests that arrive at once run at the same time, in tasks.
+        let is_alone = !self.input.has_buffered() && self.outgoing.unanswered.len() == 1;
+        if !is_alone || !self.direct_calls.is_call(&message) {
+            return Some(message);
+        }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Some(message);
+        };
+        let id = request.id.clone();
+        let cancel = self.outgoing.unanswered.cancel_token(&id)?;
+        let answer = self.direct_calls.answer(request, cancel)?;
+        let outgoing = self.outgoing.clone();
+        let call = async move {
+            let answer = answer.await;
+            // A cancelled request is not answered.
+            if outgoing.unanswered.cancel_token(&id).is_none() {
+                return;
+            }
+            let (sent, work) = send(&outgoing, answer).await;
+            if let Err(error) = sent {
+                tracing::error!(%error, "an answer cannot be sent");
+            }
+            if let Some(work) = work {
+                work.run().await;
+            }
+        };
+        self.direct_calls.run(call).await;
+        None
+    }
+
+    /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
+    fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
+        let (mut message, request_id) = match parse(line) {
+            IncomingLine::Message { message, request_id } => (*message, request_id),
+            IncomingLine::Refused(answer) => return Err(Some(answer)),
+            IncomingLine::Ignored => return Err(None),
+        };
+        if !self.has_begun {
+            // The protocol library would end the connection at any other message.
+            let Some(id) = &request_id else { return Err(None) };
+            if let Some(error) = beginning_error(line) {
+                return Err(Some(refusal(json_of(id), error.code, &error.message)));
+            }
+            self.has_begun = !is_ping(line);
+        }
+        if let Some(id) = request_id {
+            let refused = |message| Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
+            if self.outgoing.unanswered.contains(&id) {
+                return refused("a request with this id is not answered yet");
+            }
+            let reserved = self.pending.reserve(0);
+            let Some(reserved) = reserved.and_then(|request| self.pending.adjust(request, line)) else {
+                return refused("too many requests are not answered yet; repeat it later");
+            };
+            let request = UnansweredRequest {
+                pending: reserved,
+                deferred_work: DeferredWork::new(),
+                cancel: self.direct_calls.cancel(),
+            };
+            if let ClientJsonRpcMessage::Request(message) = &mut message {
+                message.request.extensions_mut().insert(request.deferred_work.clone());
+            }
+            self.outgoing.unanswered.insert(id, request);
+        }
+        if let ClientJsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            // A cancelled request is not answered.
+            self.outgoing.unanswered.cancel(id);
+        }
+        Ok(message)
+    }
+}
+
+fn json_of(id: &str) -> Value {
+    serde_json::from_str(id).unwrap_or_default()
+}
+
+fn is_ping(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|message| message["method"] == "ping")
+}

@@ -1,0 +1,58 @@
+//! Messages to the client.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::ServerJsonRpcMessage;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::Mutex;
+
+use super::unanswered_requests::UnansweredRequests;
+use toolwit::tool::DeferredWork;
+
+/// The output to the client, and the requests that it waits for. Clones share both.
+pub(super) struct Outgoing<W> {
+    pub(super) output: Arc<Mutex<W>>,
+    pub(super) unanswered: Arc<UnansweredRequests>,
+}
+
+impl<W> Outgoing<W> {
+    pub(super) fn new(output: W) -> Self {
+        Self {
+            output: Arc::new(Mutex::new(output)),
+            unanswered: Arc::default(),
+        }
+    }
+}
+
+impl<W> Clone for Outgoing<W> {
+    fn clone(&self) -> Self {
+        Self {
+            output: self.output.clone(),
+            unanswered: self.unanswered.clone(),
+        }
+    }
+}
+
+/// Sends a message. If it is an answer, also returns the work that its call deferred.
+pub(super) async fn send<W: AsyncWrite + Unpin>(
+    outgoing: &Outgoing<W>,
+    message: ServerJsonRpcMessage,
+) -> (io::Result<()>, Option<DeferredWork>) {
+    let answered = match &message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    };
+    let sent = write(&outgoing.output, &message).await;
+    (sent, answered.and_then(|id| outgoing.unanswered.remove(id)))
+}
+
+/// Writes a message as one line.
+pub(super) async fn write<W: AsyncWrite + Unpin>(output: &Mutex<W>, message: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&line).await?;
+    output.flush().await
+}
