@@ -51,7 +51,7 @@ pub enum BuildError {
     Bindings {
         /// The language of the project.
         language: Language,
-        /// What the bindings do not support.
+        /// The unsupported part of the WIT.
         message: String,
     },
     /// The WIT has async functions, and the runtime of the installed Go is not one that can be changed for them.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::loop_guard::with_loop_guard;
+use super::refusal::not_run;
 use super::stop::StopSignal;
 use super::tally::RunTally;
 use crate::event::Event;
@@ -14,8 +15,8 @@ use crate::injection::{CallGate, ConversationView, InjectionStrategy};
 use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_run_id};
-use crate::state::ConversationState;
-use toolwit_core::{LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
+use crate::state::{ConversationState, error_text};
+use toolwit_core::{ErrorKind, LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
 
 /// A conversation during one run.
 pub(super) struct RunState<'c> {
@@ -142,6 +143,16 @@ impl<'c> RunState<'c> {
                 tool.name
             ))
         })
+    }
+
+    /// Answers the open calls with an error.
+    pub(super) fn refuse_open_calls(&mut self, reason: &str) {
+        let error = not_run(ErrorKind::LoopLimit, reason);
+        if self.conversation.history.close(&error) {
+            self.emit(&Event::OpenCallsAnswered {
+                content: error_text(&error),
+            });
+        }
     }
 
     /// Returns the usage of the run so far.

@@ -9,7 +9,6 @@ use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
 use super::recovery::{changed_tools, halt_reason, plan_recovery, prepare_open_calls, unresolved_calls_error};
-use super::refusal::not_run;
 use super::run_state::RunState;
 use super::spans;
 use super::turn_start::inject_for_turn;
@@ -19,7 +18,7 @@ use crate::limits::IterationPolicy;
 use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
-use crate::state::{ConversationState, error_text, interrupted_call};
+use crate::state::{ConversationState, interrupted_call};
 use toolwit_core::{Error, ErrorKind, LOOP_ID, Message, ToolContext, ToolName};
 
 /// A run. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
@@ -302,7 +301,7 @@ impl<'c> ToolLoop<'c> {
     ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
         if let Some(exhausted) = run.account.reached_limit() {
-            self.refuse_open_calls("the budget of the run is exhausted");
+            self.run.refuse_open_calls("the budget of the run is exhausted");
             return Err(exhausted);
         }
         let limits = &run.conversation.limits;
@@ -334,22 +333,13 @@ impl<'c> ToolLoop<'c> {
             IterationPolicy::Partial => Ok(ending(self.run.tally.last_text.take())),
             IterationPolicy::FinalAnswer => {
                 let reply = infer(&mut self.run, Some(ToolChoice::None)).await?;
-                self.refuse_open_calls("this was the last response, which must not call tools");
+                self.run
+                    .refuse_open_calls("this was the last response, which must not call tools");
                 match conclude(reply)?.answer.filter(|answer| !answer.is_empty()) {
                     Some(answer) => Ok(ending(Some(answer))),
                     None => Err(RunFailure::IterationLimit { max }),
                 }
             }
-        }
-    }
-
-    /// Answers the open calls with an error.
-    fn refuse_open_calls(&mut self, reason: &str) {
-        let error = not_run(ErrorKind::LoopLimit, reason);
-        if self.run.conversation.history.close(&error) {
-            self.run.emit(&Event::OpenCallsAnswered {
-                content: error_text(&error),
-            });
         }
     }
 

@@ -338,6 +338,7 @@ async fn metadata_that_cannot_be_read_at_the_moment_requires_no_login() {
     is_down.store(true, Ordering::Relaxed);
     let server = McpServer::new(config(&http), logins.options());
     let error = server.tools(&ToolContext::new()).await.err().unwrap();
-    assert_ne!(error.kind, ErrorKind::MissingKey, "{error}");
+    let source = error.source().and_then(|source| source.downcast_ref::<LoginRequired>());
+    assert_eq!(source, None, "{error}");
     assert!(error.to_string().contains("responded with the status 503"), "{error}");
 }
