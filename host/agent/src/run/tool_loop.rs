@@ -19,7 +19,7 @@ use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, interrupted_call};
-use toolwit_core::{Error, ErrorKind, LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{Error, LOOP_ID, Message, ToolContext, ToolName};
 
 /// A run. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
