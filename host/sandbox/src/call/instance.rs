@@ -73,7 +73,7 @@ impl StartedInstance {
     /// the host and used little fuel. `limits` are those under which the instance was created.
     pub(super) fn is_repeatable(&self, limits: &CallLimits) -> bool {
         let fuel = limits.fuel_max.saturating_sub(self.store.get_fuel().unwrap_or(0));
-        fuel <= REPEATABLE_START_FUEL_MAX && !self.store.data().has_called_host()
+        fuel <= REPEATABLE_START_FUEL_MAX && self.store.data().meter.host_calls() == 0
     }
 }
 

@@ -52,7 +52,6 @@ pub(crate) struct HostState {
     uses_conversation: bool,
     /// The number of the session that the instance belongs to; `None` for an instance of a single call.
     session: Option<u64>,
-    has_called_host: bool,
     host_memory: HostMemory,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
@@ -84,7 +83,6 @@ impl HostState {
             conversation: None,
             uses_conversation: setup.uses_conversation,
             session: None,
-            has_called_host: false,
             host_memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
@@ -97,11 +95,6 @@ impl HostState {
     pub(crate) fn replace_with(&mut self, state: Self) {
         let limiter = self.limiter.clone();
         *self = Self { limiter, ..state };
-    }
-
-    /// Returns whether the guest has called the host.
-    pub(crate) fn has_called_host(&self) -> bool {
-        self.has_called_host
     }
 
     /// Sets the limits of another call on a reused instance, except those that the store itself enforces. Resources that the
@@ -216,9 +209,6 @@ impl HostState {
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
-            if matches!(hook, CallHook::CallingHost) {
-                store.data_mut().has_called_host = true;
-            }
             if matches!(hook, CallHook::ReturningFromHost) {
                 let objects = if store.data().host_memory.is_due() {
                     concurrent_objects(&mut store)
