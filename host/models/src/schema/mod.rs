@@ -4,10 +4,12 @@
 //! schema accepts at least the arguments that the tool accepts, except for properties that the tool's schema does not list.
 //! The loop checks arguments against the tool's own schema.
 
+mod added_nulls;
 mod closed;
 mod strict;
 mod subset;
 
+pub(super) use added_nulls::without_added_nulls;
 pub(super) use closed::closed_schema;
-pub(super) use strict::{strict_schema, without_added_nulls};
+pub(super) use strict::strict_schema;
 pub(super) use subset::SchemaSubset;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The maximum nesting depth that the provider accepts.
-const DEPTH_MAX: usize = 10;
+pub(super) const DEPTH_MAX: usize = 10;
 
 /// Keywords that strict mode accepts as they are.
 const KEPT_KEYWORDS: &[&str] = &[
@@ -61,8 +61,8 @@ const ACCEPTED_FORMATS: &[&str] = &[
 /// properties become nullable.
 ///
 /// Returns `None` for a schema that is too deep, or that strict mode cannot express, such as an object without a list of
-/// properties or with a schema for additional ones. An object that does not mention additional properties accepts none after
-/// the conversion.
+/// properties or with a schema for additional ones. An object that does not mention additional properties does not accept
+/// any after the conversion.
 pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
     let is_object = root.get("type").is_some_and(|kind| kind == "object");
@@ -74,11 +74,11 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
 
 /// Converts a schema at a nesting depth. Returns `None` if it is too deep, or if strict mode cannot express it.
 fn convert(schema: &Value, depth: usize) -> Option<Value> {
-    let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
+    let keywords = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
     let mut converted = Map::new();
-    for (keyword, value) in fields {
+    for (keyword, value) in keywords {
         let (keyword, value) = match keyword.as_str() {
-            "properties" => ("properties", convert_properties(fields, value, depth)?),
+            "properties" => ("properties", convert_properties(keywords, value, depth)?),
             "required" => continue,
             "additionalProperties" if *value == json!(false) => continue,
             "items" => ("items", convert(value, depth + 1)?),
@@ -91,24 +91,24 @@ fn convert(schema: &Value, depth: usize) -> Option<Value> {
         };
         converted.insert(keyword.to_owned(), value);
     }
-    if has_type(fields, "object") {
+    if has_type(keywords, "object") {
         let names: Vec<_> = converted.get("properties")?.as_object()?.keys().cloned().collect();
         converted.insert("required".to_owned(), json!(names));
         converted.insert("additionalProperties".to_owned(), json!(false));
     }
-    let is_open_array = has_type(fields, "array") && !fields.contains_key("items");
+    let is_open_array = has_type(keywords, "array") && !keywords.contains_key("items");
     let is_typed = ["type", "anyOf", "oneOf", "$ref", "enum", "const"]
         .iter()
-        .any(|keyword| fields.contains_key(*keyword));
+        .any(|keyword| keywords.contains_key(*keyword));
     (is_typed && !is_open_array).then_some(Value::Object(converted))
 }
 
 /// Converts the schemas of properties. Optional ones become nullable.
-fn convert_properties(fields: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
+fn convert_properties(keywords: &Map<String, Value>, properties: &Value, depth: usize) -> Option<Value> {
     let mut converted = Map::new();
     for (name, schema) in properties.as_object()? {
         let value = convert(schema, depth + 1)?;
-        let value = if is_required(fields, name) {
+        let value = if is_required(keywords, name) {
             value
         } else {
             nullable(value)
@@ -151,7 +151,8 @@ fn with_type(mut schema: Value, kinds: Value) -> Value {
     schema
 }
 
-fn allows_null(schema: &Value) -> bool {
+/// Returns whether a schema accepts `null`. References are not followed.
+pub(super) fn allows_null(schema: &Value) -> bool {
     let has_null_alternative = |keyword: &str| {
         let schemas = schema.get(keyword).and_then(Value::as_array);
         schemas.is_some_and(|schemas| schemas.iter().any(allows_null))
@@ -160,91 +161,31 @@ fn allows_null(schema: &Value) -> bool {
         let values = schema.get(keyword).and_then(Value::as_array);
         values.is_some_and(|values| values.contains(&Value::Null))
     };
-    schema.as_object().is_some_and(|fields| has_type(fields, "null"))
+    schema.as_object().is_some_and(|keywords| has_type(keywords, "null"))
         || has_null_alternative("anyOf")
         || has_null_alternative("oneOf")
         || has_null_value("enum")
         || schema.get("const").is_some_and(Value::is_null)
 }
 
-fn has_type(fields: &Map<String, Value>, name: &str) -> bool {
-    match fields.get("type") {
+pub(super) fn has_type(keywords: &Map<String, Value>, name: &str) -> bool {
+    match keywords.get("type") {
         Some(Value::String(kind)) => kind == name,
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
         _ => false,
     }
 }
 
-fn is_required(fields: &Map<String, Value>, name: &str) -> bool {
-    let required = fields.get("required").and_then(Value::as_array);
+pub(super) fn is_required(keywords: &Map<String, Value>, name: &str) -> bool {
+    let required = keywords.get("required").and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|required| required == name))
-}
-
-/// Returns the arguments of a strict call without the `null`s that stand for omitted optional properties of `schema`, the
-/// schema before its conversion. Returns `None` if there are no such `null`s, or if the arguments are not a JSON object.
-pub(crate) fn without_added_nulls(schema: &Value, arguments: &str) -> Option<String> {
-    if !arguments.contains("null") {
-        return None;
-    }
-    let mut arguments = Value::Object(serde_json::from_str::<Map<String, Value>>(arguments).ok()?);
-    let has_changed = remove_nulls(schema, schema, &mut arguments, 0);
-    has_changed.then(|| arguments.to_string())
-}
-
-/// Removes the added `null`s from a value. Returns whether there were any.
-fn remove_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -> bool {
-    // References can be recursive. Each one adds to the depth.
-    if depth > 4 * DEPTH_MAX {
-        return false;
-    }
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.is_some_and(|target| remove_nulls(root, target, value, depth + 1));
-    }
-    let mut has_changed = false;
-    match value {
-        Value::Object(values) => {
-            let Some(fields) = schema.as_object() else {
-                return false;
-            };
-            let empty = Map::new();
-            let properties = fields.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-            let count_before = values.len();
-            values.retain(|name, value| {
-                let schema = properties.get(name);
-                let is_added = |schema: &Value| !is_required(fields, name) && !target_allows_null(root, schema);
-                !(value.is_null() && schema.is_some_and(is_added))
-            });
-            has_changed |= values.len() != count_before;
-            for (name, value) in values {
-                if let Some(schema) = properties.get(name) {
-                    has_changed |= remove_nulls(root, schema, value, depth + 1);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
-                for item in items {
-                    has_changed |= remove_nulls(root, schema, item, depth + 1);
-                }
-            }
-        }
-        _ => return false,
-    }
-    has_changed
-}
-
-/// Returns whether a schema, or the target of its reference, accepts `null`.
-fn target_allows_null(root: &Value, schema: &Value) -> bool {
-    let target = schema.get("$ref").and_then(Value::as_str);
-    let target = target.and_then(|target| root.pointer(target.strip_prefix('#')?));
-    allows_null(target.unwrap_or(schema))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::schema::without_added_nulls;
 
     #[test]
     fn optional_properties_become_nullable_and_nulls_are_mapped_back() {

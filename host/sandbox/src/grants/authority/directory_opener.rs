@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::grants::directories::{
-    DirectoryIdentity, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
+    DirectoryInode, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
     real_path,
 };
 use crate::grants::file::DirectoryRecord;
@@ -46,7 +46,7 @@ pub(super) struct DirectoryOpener {
     /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     /// The quotas of writable directories. Rules with the same directory and the same limit share one quota.
-    quotas: HashMap<(DirectoryIdentity, u64), Arc<DirectoryQuota>>,
+    quotas: HashMap<(DirectoryInode, u64), Arc<DirectoryQuota>>,
 }
 
 impl DirectoryOpener {
@@ -97,7 +97,7 @@ impl DirectoryOpener {
                 if let Ok(directory) = &directory {
                     let current = RecordedDirectory {
                         identity: directory.identity,
-                        is_replaceable: directory.is_replaceable,
+                        was_inside_writable: directory.is_inside_writable,
                     };
                     to_record.insert(rule.host.clone(), current);
                 }
@@ -109,13 +109,16 @@ impl DirectoryOpener {
             opened.push(rules.collect());
         }
         if let Ok(recorded) = &recorded {
-            // New directories are recorded, and those that changed although no plugin could replace them.
             to_record.retain(|path, current| {
                 recorded
                     .get(path)
-                    .is_none_or(|earlier| !earlier.is_replaceable && earlier != current)
+                    .is_none_or(|earlier| earlier.updated(*current) != *earlier)
             });
-            let unrecorded: HashSet<_> = to_record.keys().cloned().collect();
+            let is_unrecorded = |(path, current): &(&PathBuf, &RecordedDirectory)| {
+                recorded.get(*path).is_none_or(|earlier| !earlier.covers(**current))
+            };
+            let unrecorded = to_record.iter().filter(is_unrecorded);
+            let unrecorded: HashSet<_> = unrecorded.map(|(path, _)| path.clone()).collect();
             if let Err(error) = self.record.add(to_record) {
                 tracing::warn!(%error, "granted directories could not be recorded");
                 close_unrecorded(&mut opened, grants, &unrecorded, &error);
@@ -134,7 +137,7 @@ impl DirectoryOpener {
         let earlier = recorded.get(&rule.host).copied();
         let mut directory = OpenDirectory::open(rule, area, earlier, &self.files)?;
         if rule.access == AccessMode::ReadWrite {
-            let quota = self.quotas.entry((directory.identity, rule.quota_bytes));
+            let quota = self.quotas.entry((directory.identity.inode(), rule.quota_bytes));
             directory.quota = quota.or_insert(directory.quota).clone();
         }
         Ok(Arc::new(directory))

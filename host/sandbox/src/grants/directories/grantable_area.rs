@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::identity::DirectoryIdentity;
+use super::identity::DirectoryInode;
 use super::open_path::{ResolvedDirectory, open_path};
 use crate::grants::{AccessMode, DirectoryRule};
 
@@ -15,7 +15,7 @@ const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The directories that some grant allows a plugin to write to. That plugin can replace every directory inside them, even one
 /// that another grant names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WritableRoots(HashSet<DirectoryIdentity>);
+pub(crate) struct WritableRoots(HashSet<DirectoryInode>);
 
 impl WritableRoots {
     /// Finds the directories that rules make writable. Skips those that cannot be opened.
@@ -27,13 +27,13 @@ impl WritableRoots {
         let mut roots = Self::default();
         for rule in rules {
             if let Ok(directory) = open_path(&rule.host, &roots) {
-                roots.0.insert(directory.identity);
+                roots.0.insert(directory.identity.inode());
             }
         }
         roots
     }
 
-    pub(super) fn contains(&self, directory: DirectoryIdentity) -> bool {
+    pub(super) fn contains(&self, directory: DirectoryInode) -> bool {
         self.0.contains(&directory)
     }
 }

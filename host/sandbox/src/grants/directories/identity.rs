@@ -5,19 +5,19 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::UNIX_EPOCH;
 
-/// The identity of a directory. On Unix, it does not change when the directory is renamed, and a different directory at the
-/// same path has a different identity. On other platforms, the path is the identity.
+/// The number of a directory, unique among the directories that exist at the same time. It does not change when the directory
+/// is renamed. On platforms without inodes, it depends on the path only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DirectoryIdentity {
+pub(crate) struct DirectoryInode {
     device: u64,
     inode: u64,
 }
 
-impl DirectoryIdentity {
-    /// Returns the identity of an open directory. `path` is its real path.
+impl DirectoryInode {
     #[cfg(unix)]
-    pub(super) fn of(directory: &File, _path: &Path) -> io::Result<Self> {
+    fn of(directory: &File, _path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = directory.metadata()?;
         Ok(Self {
@@ -26,13 +26,12 @@ impl DirectoryIdentity {
         })
     }
 
-    /// Returns the identity of an open directory. `path` is its real path, which identifies it on platforms without inodes.
     #[cfg(not(unix))]
     #[allow(
         clippy::unnecessary_wraps,
         reason = "reading the metadata can fail on other platforms"
     )]
-    pub(super) fn of(_directory: &File, path: &Path) -> io::Result<Self> {
+    fn of(_directory: &File, path: &Path) -> io::Result<Self> {
         let hash = blake3::hash(path.as_os_str().as_encoded_bytes());
         let inode = hash
             .as_bytes()
@@ -43,20 +42,88 @@ impl DirectoryIdentity {
     }
 }
 
-/// An entry in the record of granted directories: what a directory was when it was first opened. As long as no plugin could
-/// replace the directory, later changes update the entry.
+/// The identity of a directory, which also distinguishes it from earlier directories: a file system can use the inode of a
+/// removed directory again.
+///
+/// Without a birth time, such a directory has the same identity. This applies to file systems and platforms that do not report
+/// it, and to two directories that were created within one step of the file system's clock. Some file systems change the birth
+/// time of a directory, such as an overlay that copies it; it is then a different one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DirectoryIdentity {
+    inode: DirectoryInode,
+    /// The birth time, in nanoseconds since 1970. `None` if it is unknown.
+    birth_time: Option<u128>,
+}
+
+impl DirectoryIdentity {
+    /// Returns the identity of an open directory. `path` is its real path, which replaces the inode on platforms without
+    /// inodes.
+    pub(super) fn of(directory: &File, path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            inode: DirectoryInode::of(directory, path)?,
+            birth_time: birth_time(directory),
+        })
+    }
+
+    /// Returns the inode, for comparisons with directories that exist at the same time.
+    pub(crate) fn inode(self) -> DirectoryInode {
+        self.inode
+    }
+
+    /// Returns whether a directory with this identity is the recorded one. A record of an earlier version has no birth time;
+    /// only the inode is compared then.
+    pub(crate) fn is_recorded_as(self, recorded: Self) -> bool {
+        self.inode == recorded.inode && (recorded.birth_time.is_none() || self.birth_time == recorded.birth_time)
+    }
+}
+
+fn birth_time(directory: &File) -> Option<u128> {
+    let created = directory.metadata().ok()?.created().ok()?;
+    let since_epoch = created.duration_since(UNIX_EPOCH).ok()?;
+    Some(since_epoch.as_nanos())
+}
+
+/// An entry in the record of granted directories: the identity of a directory when it was first opened. If no plugin could
+/// replace the directory, the entry is updated when the identity changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
-    /// Whether the directory was inside one that some grant made writable. If so, a different directory at its path is
-    /// refused. Otherwise, a different one is refused only if a link leads to it: a plugin could have created the link with a
-    /// grant of another grants file, or with a grant that was revoked.
-    pub(crate) is_replaceable: bool,
+    /// Whether the directory was inside one that some grant made writable, so that a plugin could replace it.
+    pub(crate) was_inside_writable: bool,
 }
 
+impl RecordedDirectory {
+    /// Returns the entry after its path was opened, with `current` as the entry of the opened directory.
+    pub(crate) fn updated(self, current: Self) -> Self {
+        if !self.was_inside_writable {
+            return current;
+        }
+        if current.identity.is_recorded_as(self.identity) {
+            // The birth time is added to an entry without one.
+            let identity = if self.identity.birth_time.is_none() {
+                current.identity
+            } else {
+                self.identity
+            };
+            return Self { identity, ..self };
+        }
+        self
+    }
+
+    /// Returns whether this entry is enough to recognise a later replacement of the directory of `current`.
+    pub(crate) fn covers(self, current: Self) -> bool {
+        current.identity.is_recorded_as(self.identity) && (self.was_inside_writable || !current.was_inside_writable)
+    }
+}
+
+/// The format of the record: `device:inode:birth_time`, or `device:inode` without a birth time.
 impl fmt::Display for DirectoryIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.device, self.inode)
+        write!(f, "{}:{}", self.inode.device, self.inode.inode)?;
+        match self.birth_time {
+            Some(birth_time) => write!(f, ":{birth_time}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -65,12 +132,65 @@ impl FromStr for DirectoryIdentity {
 
     fn from_str(text: &str) -> io::Result<Self> {
         let parse = || {
-            let (device, inode) = text.split_once(':')?;
-            Some(Self {
+            let (device, rest) = text.split_once(':')?;
+            let (inode, birth_time) = match rest.split_once(':') {
+                Some((inode, birth_time)) => (inode, Some(birth_time.parse::<u128>().ok()?)),
+                None => (rest, None),
+            };
+            let inode = DirectoryInode {
                 device: device.parse().ok()?,
                 inode: inode.parse().ok()?,
-            })
+            };
+            Some(Self { inode, birth_time })
         };
-        parse().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not the identity of a directory"))
+        let error = || {
+            let why = format!("`{text}` is not the identity of a directory");
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        };
+        parse().ok_or_else(error)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn identity(text: &str) -> DirectoryIdentity {
+        text.parse().unwrap()
+    }
+
+    // attack: L2
+    #[test]
+    fn a_directory_with_the_inode_of_a_removed_one_is_another_directory() {
+        let recorded = identity("1:2:300");
+        assert!(identity("1:2:300").is_recorded_as(recorded));
+        for other in ["1:2:301", "1:3:300", "2:2:300", "1:2"] {
+            assert!(!identity(other).is_recorded_as(recorded), "{other}");
+        }
+        assert_eq!(recorded.to_string(), "1:2:300");
+        for damaged in ["", "1", "1:", "1:2:", "1:2:3:4", "1:2:x"] {
+            let error = damaged.parse::<DirectoryIdentity>().unwrap_err().to_string();
+            assert!(error.contains(&format!("`{damaged}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_record_without_a_birth_time_matches_by_inode_and_gets_the_birth_time() {
+        let entry = |text: &str, was_inside_writable| RecordedDirectory {
+            identity: identity(text),
+            was_inside_writable,
+        };
+        assert!(identity("1:2:300").is_recorded_as(identity("1:2")));
+        assert!(!identity("1:3:300").is_recorded_as(identity("1:2")));
+        assert_eq!(identity("1:2").to_string(), "1:2");
+        let (old, opened) = (entry("1:2", true), entry("1:2:300", false));
+        assert_eq!(old.updated(opened), entry("1:2:300", true));
+        assert!(old.covers(opened));
+        let other = entry("1:3:300", false);
+        assert_eq!(old.updated(other), old, "a replacement is not recorded");
+        assert!(!old.covers(other));
+        assert_eq!(entry("1:2", false).updated(other), other, "no plugin could replace it");
+        assert!(!entry("1:2", false).covers(entry("1:2", true)));
     }
 }

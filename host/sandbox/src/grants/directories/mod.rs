@@ -9,7 +9,7 @@ mod quota;
 mod usage;
 
 pub(crate) use grantable_area::{GrantableArea, WritableRoots, real_path};
-pub(crate) use identity::{DirectoryIdentity, RecordedDirectory};
+pub(crate) use identity::{DirectoryIdentity, DirectoryInode, RecordedDirectory};
 pub(crate) use open_directory::OpenDirectory;
 pub(crate) use open_files::OpenFiles;
 pub(crate) use quota::{DirectoryQuota, ENTRY_BYTES, Reservation, disk_full};

@@ -19,7 +19,7 @@ pub(crate) struct OpenDirectory {
     pub(crate) path: PathBuf,
     pub(crate) identity: DirectoryIdentity,
     /// Whether the directory is inside one that some grant can write to, so that a plugin can replace it.
-    pub(crate) is_replaceable: bool,
+    pub(crate) is_inside_writable: bool,
     /// Whether a link led to the directory.
     pub(crate) has_link: bool,
     /// The path at which the guest sees the directory.
@@ -33,8 +33,9 @@ impl OpenDirectory {
     /// Opens the directory of a rule. `recorded` is the entry for its path in the record of granted directories.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and a
-    /// plugin may have replaced it or the link to it.
+    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and the
+    /// recorded one was inside a writable directory, or a link leads to the new one. A plugin could have created such a link
+    /// with a grant of another grants file, or with a grant that was revoked.
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
@@ -42,9 +43,9 @@ impl OpenDirectory {
         files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
         let directory = area.resolve(rule)?;
-        let is_other = |recorded: &RecordedDirectory| recorded.identity != directory.identity;
+        let is_other = |recorded: &RecordedDirectory| !directory.identity.is_recorded_as(recorded.identity);
         match recorded.filter(is_other) {
-            Some(recorded) if recorded.is_replaceable => {
+            Some(recorded) if recorded.was_inside_writable => {
                 return Err(io::Error::other(
                     "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
                 ));
@@ -63,7 +64,7 @@ impl OpenDirectory {
             handle,
             path: directory.path,
             identity: directory.identity,
-            is_replaceable: directory.is_inside_writable,
+            is_inside_writable: directory.is_inside_writable,
             has_link: directory.has_link,
             guest: rule.guest.clone(),
             files: files.clone(),
@@ -81,7 +82,7 @@ impl OpenDirectory {
     /// Returns whether a plugin could make the path lead to a different directory later. Only the record reveals that to a host
     /// that starts later.
     pub(crate) fn must_be_recorded(&self) -> bool {
-        self.is_replaceable || self.has_link
+        self.is_inside_writable || self.has_link
     }
 
     /// Duplicates the handle of the directory.
@@ -179,7 +180,7 @@ mod tests {
         symlink("link/../other", root.join("through")).unwrap();
         let writable = area(&[rule(&root.join("link"), "read-write")]);
         let opened = open(&rule(&root.join("link/in"), "read"), &writable, None).unwrap();
-        assert_eq!((opened.path, opened.is_replaceable), (root.join("work/in"), true));
+        assert_eq!((opened.path, opened.is_inside_writable), (root.join("work/in"), true));
         for planted in ["work/absolute", "work/relative", "link/absolute", "through"] {
             let rule = rule(&root.join(planted), "read");
             let error = open(&rule, &writable, None).unwrap_err();
@@ -188,7 +189,7 @@ mod tests {
                 "{planted}: {error}"
             );
             let opened = open(&rule, &area(&[]), None).unwrap();
-            assert_eq!((opened.path, opened.is_replaceable), (root.join("other"), false));
+            assert_eq!((opened.path, opened.is_inside_writable), (root.join("other"), false));
         }
     }
 
@@ -204,9 +205,9 @@ mod tests {
         let area = area(&rules);
         assert!(open(&rules[0], &area, None).is_err());
         let outer = open(&rules[1], &area, None).unwrap();
-        assert!(!outer.is_replaceable);
+        assert!(!outer.is_inside_writable);
         let neighbour = open(&rule(&root.join("other"), "read"), &area, None).unwrap();
-        assert!(!neighbour.is_replaceable, "the link made nothing writable");
+        assert!(!neighbour.is_inside_writable, "the link made nothing writable");
     }
 
     // attack: L2
@@ -217,10 +218,10 @@ mod tests {
         fs::create_dir(&host).unwrap();
         let granted = open(&rule(&host, "read"), &area(&[]), None).unwrap();
         let identity: DirectoryIdentity = granted.identity.to_string().parse().unwrap();
-        let recorded = |is_replaceable| {
+        let recorded = |was_inside_writable| {
             Some(RecordedDirectory {
                 identity,
-                is_replaceable,
+                was_inside_writable,
             })
         };
         assert!(open(&rule(&host, "read"), &area(&[]), recorded(true)).is_ok());
@@ -239,5 +240,29 @@ mod tests {
         let error = open(&rule(&host, "read"), &area(&[]), recorded(false)).unwrap_err();
         assert!(error.to_string().contains("a link leads to another"), "{error}");
         assert!(open(&rule(&host, "read"), &area(&[]), None).is_ok());
+    }
+
+    // attack: L2
+    #[test]
+    fn a_directory_that_was_replaced_while_no_host_had_it_open_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = directory.path().join("in");
+        fs::create_dir(&host).unwrap();
+        let Ok(birth_time) = fs::metadata(&host).unwrap().created() else {
+            return; // The file system does not report birth times.
+        };
+        let recorded = Some(RecordedDirectory {
+            identity: open(&rule(&host, "read"), &area(&[]), None).unwrap().identity,
+            was_inside_writable: true,
+        });
+        open(&rule(&host, "read"), &area(&[]), recorded).unwrap();
+        // The new directory usually has the inode of the old one. Its birth time differs as soon as the clock of the file system
+        // advances.
+        while fs::metadata(&host).unwrap().created().unwrap() == birth_time {
+            fs::remove_dir(&host).unwrap();
+            fs::create_dir(&host).unwrap();
+        }
+        let error = open(&rule(&host, "read"), &area(&[]), recorded).unwrap_err();
+        assert!(error.to_string().contains("grant it again"), "{error}");
     }
 }

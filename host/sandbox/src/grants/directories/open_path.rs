@@ -123,7 +123,7 @@ impl ResolvedDirectory {
         let handle = open_ambient_dir(&root, ambient_authority())?;
         let identity = DirectoryIdentity::of(&handle, &root)?;
         Ok(Self {
-            is_writable: writable.contains(identity),
+            is_writable: writable.contains(identity.inode()),
             has_link: false,
             is_inside_writable: false,
             handle,
@@ -138,7 +138,7 @@ impl ResolvedDirectory {
         let handle = open_dir_nofollow(&self.handle, name)?;
         let identity = DirectoryIdentity::of(&handle, &path)?;
         Ok(Self {
-            is_writable: self.is_writable || writable.contains(identity),
+            is_writable: self.is_writable || writable.contains(identity.inode()),
             has_link: false,
             is_inside_writable: self.is_writable,
             handle,

@@ -51,7 +51,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// Adds directories that are not recorded yet, and updates those that no plugin could replace.
+    /// Adds directories that are not recorded yet, and updates the entries of the others, as [`RecordedDirectory::updated`] does.
     ///
     /// # Errors
     /// If the record cannot be locked, read or written.
@@ -68,9 +68,7 @@ impl DirectoryRecord {
         let mut recorded = self.read()?;
         for (path, directory) in new {
             let earlier = recorded.entry(path).or_insert(directory);
-            if !earlier.is_replaceable {
-                *earlier = directory;
-            }
+            *earlier = earlier.updated(directory);
         }
         write_record(grants_file, &recorded)
     }
@@ -119,7 +117,7 @@ impl DirectoryRecord {
 fn is_replaced(path: &Path, directory: &RecordedDirectory, current: &HashMap<PathBuf, DirectoryIdentity>) -> bool {
     current
         .get(path)
-        .is_some_and(|identity| *identity != directory.identity)
+        .is_some_and(|identity| !identity.is_recorded_as(directory.identity))
 }
 
 fn record_path(grants_file: &Path) -> PathBuf {
@@ -128,10 +126,10 @@ fn record_path(grants_file: &Path) -> PathBuf {
 
 fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
     let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
-        let prefix = if directory.is_replaceable {
+        let prefix = if directory.was_inside_writable {
             ""
         } else {
-            NOT_REPLACEABLE_PREFIX
+            FIXED_PREFIX
         };
         format!("{prefix}{} {}\n", directory.identity, path.display())
     };
@@ -142,18 +140,18 @@ fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirector
 }
 
 /// The beginning of the line of a directory that no plugin could replace.
-const NOT_REPLACEABLE_PREFIX: &str = "fixed ";
+const FIXED_PREFIX: &str = "fixed ";
 
 /// Parses a line: an optional prefix, an identity, a space and a path. The path of a rule has no line break.
 fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
-    let not_replaceable = line.strip_prefix(NOT_REPLACEABLE_PREFIX);
-    let (identity, path) = not_replaceable
+    let fixed = line.strip_prefix(FIXED_PREFIX);
+    let (identity, path) = fixed
         .unwrap_or(line)
         .split_once(' ')
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line has no path"))?;
     let directory = RecordedDirectory {
         identity: identity.parse()?,
-        is_replaceable: not_replaceable.is_none(),
+        was_inside_writable: fixed.is_none(),
     };
     Ok((path.into(), directory))
 }
