@@ -205,8 +205,8 @@ fn types_that_cannot_be_entities_or_facades_are_rejected_with_a_reason() {
         )),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r#"
-    an entity must be a struct with named fields, which become the properties of its JSON
-    an entity must be a struct with named fields, which become the properties of its JSON
+    an entity must be a struct with named fields, which become the properties of its JSON, or without fields
+    an entity must be a struct with named fields, which become the properties of its JSON, or without fields
     an entity cannot be generic: the model needs one schema for its methods
     the option of an entity is `crate`; `prefix` and `id` belong to `#[tool] impl`
     the model chooses facades by their description: write a doc comment, or `#[facade(description = "…")]`

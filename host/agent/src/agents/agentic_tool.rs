@@ -81,7 +81,7 @@ impl AgenticTool {
     #[must_use]
     pub fn with_parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
-        match Parameter::schema(self.parameters.clone()) {
+        match Parameter::object_schema(self.parameters.clone()) {
             Ok(schema) => self.definition.input_schema = Arc::new(schema),
             Err(error) => {
                 self.setter_error.get_or_insert(error);
@@ -265,5 +265,5 @@ impl Agent for AgenticTool {
 
 /// Returns the input schema for parameters, or that of any object if a parameter is invalid.
 fn input_schema(parameters: &[Parameter]) -> Value {
-    Parameter::schema(parameters.iter().cloned()).unwrap_or_else(|_| json!({ "type": "object" }))
+    Parameter::object_schema(parameters.iter().cloned()).unwrap_or_else(|_| json!({ "type": "object" }))
 }

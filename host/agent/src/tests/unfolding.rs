@@ -255,7 +255,7 @@ async fn an_object_becomes_one_facade() {
     assert!(
         error
             .to_string()
-            .contains("`nothing` behind the facade `none` has no tools"),
+            .contains("the object `nothing` of the facade `none` has no methods"),
         "{error}"
     );
     assert!(Facade::of_object_or_none("none", "", nothing).is_none());

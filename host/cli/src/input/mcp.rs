@@ -23,11 +23,11 @@ const USER_FILE: &str = "mcp.toml";
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct McpFlags {
-    /// Path to a file with MCP servers, as TOML or as JSON of other clients; can be repeated [default: toolwit/mcp.toml in the
-    /// configuration directory, and the accepted servers of the project]
+    /// Path to a file with MCP servers: TOML, or the JSON configuration of another MCP client; can be repeated
+    /// [default: toolwit/mcp.toml in the configuration directory, and the accepted servers of the project]
     #[arg(long = "mcp", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Use no MCP servers
+    /// Do not use any MCP servers
     #[arg(long, conflicts_with = "files")]
     no_mcp: bool,
 }
@@ -42,7 +42,7 @@ impl McpFlags {
         })
     }
 
-    /// Returns the files of the options.
+    /// Returns the files that were passed with `--mcp`.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
@@ -57,12 +57,12 @@ impl McpFlags {
     /// # Errors
     /// If a file cannot be read or is invalid.
     pub(crate) fn servers(&self, secrets: &SecretFlags) -> Result<McpServers, Error> {
-        Ok(McpServers::new(&self.config()?, &Self::options(secrets)))
+        Ok(McpServers::new(&self.config()?, &Self::client_options(secrets)))
     }
 
     /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server receives
     /// those that its configuration names.
-    pub(crate) fn options(secrets: &SecretFlags) -> ClientOptions {
+    pub(crate) fn client_options(secrets: &SecretFlags) -> ClientOptions {
         let options = ClientOptions::default().with_values(HostValues {
             secrets: secrets.path().ok().map(SecretStore::new),
         });

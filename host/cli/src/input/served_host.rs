@@ -55,8 +55,8 @@ impl ServedHostFlags {
         }
     }
 
-    /// Builds the host, with other grants if they are given. The host lists tools from metadata and follows the plugin
-    /// directories.
+    /// Builds the host. `grants` is the path to a grants file that replaces the one of the options. The host does not wait for
+    /// dynamic tools, and follows changes in the plugin directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {
             // The watcher accepts a missing directory, but a misspelt path should not look like an empty directory.

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Phase};
 /// use serde_json::json;
 /// use toolwit_core::Parameter;
 ///
-/// let schema = Parameter::schema([
+/// let schema = Parameter::object_schema([
 ///     Parameter::string("city", "Where").one_of(["Oslo", "Rome"]),
 ///     Parameter::integer("days", "How far ahead").optional(),
 /// ])?;
@@ -71,7 +71,7 @@ impl Parameter {
         self
     }
 
-    /// Restricts the parameter to these values. Has no effect on a schema that is not a JSON object.
+    /// Restricts the parameter to these values, with the keyword `enum`. Has no effect on a schema that is not a JSON object.
     #[must_use]
     pub fn one_of<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         if let Value::Object(schema) = &mut self.schema {
@@ -84,7 +84,7 @@ impl Parameter {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if two parameters have the same name.
-    pub fn schema(parameters: impl IntoIterator<Item = Self>) -> Result<Value, Error> {
+    pub fn object_schema(parameters: impl IntoIterator<Item = Self>) -> Result<Value, Error> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for parameter in parameters {
@@ -141,6 +141,6 @@ mod tests {
     #[test]
     fn duplicate_parameter_names_are_rejected() {
         let twice = [Parameter::boolean("a", ""), Parameter::integer("a", "")];
-        assert!(Parameter::schema(twice).unwrap_err().message.contains("`a`"));
+        assert!(Parameter::object_schema(twice).unwrap_err().message.contains("`a`"));
     }
 }

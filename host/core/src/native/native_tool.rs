@@ -96,7 +96,7 @@ impl NativeTool {
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        Self::new(name, description, Parameter::schema(parameters)?, body)
+        Self::new(name, description, Parameter::object_schema(parameters)?, body)
     }
 
     /// Creates a tool from a full definition and a closure over JSON.

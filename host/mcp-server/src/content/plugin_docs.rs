@@ -26,7 +26,8 @@ impl PluginDocs<'_> {
         entries.collect()
     }
 
-    /// Returns the documentation at a URI, or `None` if no such plugin exists, or the principal may use none of its tools.
+    /// Returns the documentation at a URI, or `None` if no such plugin exists, or if the principal may not use any of
+    /// its tools.
     pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
         let registry = self.0.host().registry();
         let package = registry.package(uri.strip_prefix(URI_PREFIX)?)?;

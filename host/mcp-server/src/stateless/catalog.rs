@@ -108,7 +108,7 @@ impl Catalog {
         self.tools.get(self.names_by_id.get(&ToolId::from_text(id))?)
     }
 
-    /// Returns the names of the methods of a type, or `None` if the principal may use none.
+    /// Returns the names of the methods of a type, or `None` if the principal may not use any.
     pub(super) fn methods(&self, kind: &EntityKind) -> Option<&[String]> {
         self.methods.get(kind).map(Vec::as_slice)
     }

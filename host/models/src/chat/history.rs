@@ -13,8 +13,8 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 ///
 /// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has no
 /// field for the time of a message or for whether a result is an error: after deserialization these are the current time and
-/// `false`. The provider blocks of messages are not serialized. Images, audio and reasoning in a history of another client are
-/// dropped.
+/// `false`. The provider blocks of messages are not serialized. Images and audio in a history of another client are dropped;
+/// its reasoning is dropped by [`into_messages`](Self::into_messages).
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -66,7 +66,7 @@ enum WireMessage {
     },
 }
 
-/// A call, in requests and responses.
+/// A call in an assistant message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct WireCall {
     #[serde(default, deserialize_with = "null_as_default")]

@@ -78,7 +78,8 @@ impl<'a> WireRequest<'a> {
     }
 }
 
-/// Returns a tool in the format of the API: as a function, with a strict schema if the provider supports it.
+/// Returns a tool in the format of the API: as a function, with a strict schema if the provider supports it and
+/// strict mode can express the schema.
 fn function_tool(tool: &DeclaredTool, provider: ChatProvider) -> Value {
     let definition = &tool.definition;
     let strict = provider

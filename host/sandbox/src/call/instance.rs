@@ -26,7 +26,7 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Artifact, CallUsage, ToolContext};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Maximum fuel of start code that also runs before a call. It takes about a millisecond.
+/// Maximum fuel of start code for which spare instances are created. Using it up takes about a millisecond.
 const REPEATABLE_START_FUEL_MAX: u64 = 1_000_000;
 
 /// An instance of a component. Its owner must drop it after an error of guest code, because the store must not be entered
@@ -56,7 +56,7 @@ impl StartedInstance {
     /// Creates an instance without a call: it has no authority. Its start code runs under `limits`.
     ///
     /// # Errors
-    /// Those of the start code, such as a call into the host.
+    /// Those of the start code, such as a call of a host function that needs the authority of a call.
     pub(super) async fn without_call(
         component: &LinkedComponent,
         limits: &CallLimits,
@@ -69,8 +69,8 @@ impl StartedInstance {
         start(component, state, &stop, &clock).await
     }
 
-    /// Returns whether every instance of the component starts like this one, in a short time: the start code called nothing of
-    /// the host and used little fuel. `limits` are those under which the instance was created.
+    /// Returns whether every instance of the component starts like this one, in a short time: the start code did not call the
+    /// host and used little fuel. `limits` are those under which the instance was created.
     pub(super) fn is_repeatable(&self, limits: &CallLimits) -> bool {
         let fuel = limits.fuel_max.saturating_sub(self.store.get_fuel().unwrap_or(0));
         fuel <= REPEATABLE_START_FUEL_MAX && self.store.data().meter.host_calls() == 0
@@ -152,7 +152,7 @@ impl Instance {
             .map_err(|error| fuel_not_set(&error, Phase::Execute))
     }
 
-    /// Calls the function with an index in the shape. Returns `None` for a function without a result.
+    /// Calls the function at `function_index` of the component's shape. Returns `None` for a function without a result.
     pub(crate) async fn call(
         &mut self,
         component: &LinkedComponent,
@@ -196,7 +196,7 @@ impl Instance {
         component: &LinkedComponent,
         function: F,
         clock: &CallClock<'_>,
-    ) -> Result<F::Returned, Error> {
+    ) -> Result<F::Output, Error> {
         let func = component.function(function.index(), &self.exports, &mut self.store)?;
         let limits = clock.limits;
         // Content that is not text becomes artifacts, so a stream may have the bytes of both limits.

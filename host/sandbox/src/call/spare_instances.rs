@@ -4,7 +4,7 @@
 //! its next instance is created. This *spare instance* has no authority, no log and no deadline of a call. The call that uses
 //! it sets them, and then the instance is the same as one that was created in the call:
 //!
-//! - A component has a spare instance only if its start code called nothing of the host and used little fuel. Such code
+//! - A component has a spare instance only if its start code did not call the host and used little fuel. Such code
 //!   computes the same at any time and with any rights.
 //! - A call only uses a spare instance that was created under the limits of the call.
 

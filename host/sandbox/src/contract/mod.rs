@@ -25,7 +25,7 @@ const REASON_CHARS_MAX: usize = 2_000;
 /// A function of a contract, with its arguments.
 pub(crate) trait ContractFunction: Send {
     /// The type of the function's result.
-    type Returned: Send;
+    type Output: Send;
 
     /// Returns the index of the function in the shape of the component.
     fn index(&self) -> usize;
@@ -36,7 +36,7 @@ pub(crate) trait ContractFunction: Send {
         store: &mut Store<HostState>,
         func: Func,
         stream_bytes_max: u64,
-    ) -> impl Future<Output = wasmtime::Result<Self::Returned>> + Send;
+    ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
 /// Returns a guest's reason as printable text of limited length.

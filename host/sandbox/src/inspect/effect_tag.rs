@@ -1,7 +1,7 @@
 //! The doc tag `@effect`, with which an author claims the effect class of a function.
 //!
-//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. If a tag has
-//! another word than the name of an effect class, the function claims nothing.
+//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. If the
+//! word after a tag is not an effect class, the function has no claimed class.
 
 use crate::values::types::Shape;
 use toolwit_core::EffectClass;

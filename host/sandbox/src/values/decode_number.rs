@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::decode::DecodeError;
 
-/// The largest integer to which no other integer is rounded as a 64-bit float: 2^53 − 1 (`Number.MAX_SAFE_INTEGER` in
-/// JavaScript).
+/// The largest float that certainly is the integer that the sender meant: 2^53 − 1 (`Number.MAX_SAFE_INTEGER` in JavaScript).
+/// From 2^53 on, a 64-bit float can also be the result of rounding another integer.
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// Converts a number to an integer without loss: `3.0` is an integer, and `3.5` is not. Returns `None` for a value that is not
@@ -42,7 +42,7 @@ fn not_an_integer<T: IntegerRange>(value: &Value) -> DecodeError {
     let (min, max) = T::RANGE;
     let range = format!("an integer from {min} to {max}");
     match value {
-        // The sender may have rounded the number, so the intended integer is unknown.
+        // The number has a fraction, or is so large that the sender may have rounded it.
         Value::Number(number) if number.is_f64() && exact_integer(value).is_none() => {
             DecodeError::expected(&format!("{range}, without fraction or exponent"), value)
         }

@@ -64,7 +64,7 @@ impl Facade {
         let name = name.into();
         let tools = object.tools();
         if tools.is_empty() {
-            let message = format!("the `{}` behind the facade `{name}` has no tools", object.prefix());
+            let message = format!("the object `{}` of the facade `{name}` has no methods", object.prefix());
             return Err(Error::new(ErrorKind::InvalidProvider, Phase::Registry, message)
                 .with_suggestion("add a method to the object, or remove the facade"));
         }
@@ -190,7 +190,8 @@ impl FacadeBuilder {
         self
     }
 
-    /// Sets notes on how to combine the tools. They are part of `<name>_context`.
+    /// Sets notes on how to combine the tools. The model reads them with the tool `<name>_context`, which is added with the
+    /// inner tools.
     pub fn usage_notes(mut self, notes: impl Into<Arc<str>>) -> Self {
         self.usage_notes = Some(notes.into());
         self
@@ -224,7 +225,7 @@ impl FacadeBuilder {
                     self.name
                 );
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("let the function take the category as an argument, or remove it"));
+                    .with_suggestion("let the function take the category as an argument, or remove either the function or the categories"));
             }
             Some(ToolsFunction::Select(schema, select)) => (schema, RevealRule::Selected(select)),
             Some(ToolsFunction::Fetch(fetch)) => (no_arguments_schema(), RevealRule::Fetched(fetch)),

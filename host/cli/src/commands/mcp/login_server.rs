@@ -35,6 +35,6 @@ impl LoginServerFlags {
             };
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
         })?;
-        Ok((server, McpFlags::options(&self.secrets)))
+        Ok((server, McpFlags::client_options(&self.secrets)))
     }
 }

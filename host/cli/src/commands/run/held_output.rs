@@ -1,29 +1,30 @@
-//! Output that waits while a question has the terminal.
+//! Output that is deferred while a question has the terminal.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of prints that wait. Further ones are printed at once, because a question can be open for hours.
+/// Maximum number of deferred prints. Further output is printed at once, because a question can be open for hours.
 const PRINTS_MAX: usize = 1000;
 
-type Print = Box<dyn FnOnce() + Send>;
+/// The function that prints a piece of output later.
+type DeferredPrint = Box<dyn FnOnce() + Send>;
 
-/// The prints of other calls while a question is open. Between the question and the typed answer, they would hide the prompt.
+/// The output of other calls while a question is open. Between the question and the typed answer, they would hide the prompt.
 #[derive(Default)]
 pub(super) struct HeldOutput {
     /// `None` while no question is open.
-    prints: Mutex<Option<Vec<Print>>>,
+    prints: Mutex<Option<Vec<DeferredPrint>>>,
 }
 
 impl HeldOutput {
-    /// Holds the prints from now on.
-    pub(super) fn hold(&self) {
+    /// Defers output from now on.
+    pub(super) fn start_holding(&self) {
         let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
         prints.get_or_insert_default();
     }
 
-    /// Holds a print while a question is open. Returns the print if it can run now: no question is open, or too many prints
-    /// are held.
-    pub(super) fn hold_while_open(&self, print: impl FnOnce() + Send + 'static) -> Option<Print> {
+    /// Defers output while a question is open. Returns the function if it can run now: no question is open, or too much output
+    /// is deferred.
+    pub(super) fn hold_or_return(&self, print: impl FnOnce() + Send + 'static) -> Option<DeferredPrint> {
         let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *prints {
             Some(held) if held.len() < PRINTS_MAX => {
@@ -34,8 +35,8 @@ impl HeldOutput {
         }
     }
 
-    /// Returns the held prints, in order, and holds no further ones.
-    pub(super) fn release(&self) -> Vec<Print> {
+    /// Returns the deferred output, in order, and does not defer any more.
+    pub(super) fn release(&self) -> Vec<DeferredPrint> {
         let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
         prints.take().unwrap_or_default()
     }
@@ -55,14 +56,14 @@ mod tests {
             let printed = printed.clone();
             move || printed.lock().unwrap().push(number)
         };
-        assert!(output.hold_while_open(print(0)).is_some(), "no question is open");
-        output.hold();
+        assert!(output.hold_or_return(print(0)).is_some(), "no question is open");
+        output.start_holding();
         for number in 0..PRINTS_MAX {
-            assert!(output.hold_while_open(print(number)).is_none());
+            assert!(output.hold_or_return(print(number)).is_none());
         }
-        assert!(output.hold_while_open(print(PRINTS_MAX)).is_some(), "they are limited");
+        assert!(output.hold_or_return(print(PRINTS_MAX)).is_some(), "they are limited");
         output.release().into_iter().for_each(|print| print());
         assert!(printed.lock().unwrap().iter().copied().eq(0..PRINTS_MAX));
-        assert!(output.hold_while_open(print(0)).is_some() && output.release().is_empty());
+        assert!(output.hold_or_return(print(0)).is_some() && output.release().is_empty());
     }
 }

@@ -65,7 +65,7 @@ impl OutputSink for RunProgress {
 impl Screen for RunProgress {
     fn set_paused(&self, is_paused: bool) {
         if is_paused {
-            self.held_output.hold();
+            self.held_output.start_holding();
         } else {
             let prints = self.held_output.release();
             prints.into_iter().for_each(|print| self.spinner.suspend(print));
@@ -131,7 +131,7 @@ impl RunProgress {
     /// Prints now or, if a question is open, after the answer.
     fn print_after_question(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
-        if let Some(print) = self.held_output.hold_while_open(move || print(printer)) {
+        if let Some(print) = self.held_output.hold_or_return(move || print(printer)) {
             self.spinner.suspend(print);
         }
     }

@@ -126,21 +126,21 @@ fn is_damage_error(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The endings of the log files that SQLite writes next to a database.
-const LOG_ENDINGS: [&str; 2] = ["-wal", "-shm"];
+/// The suffixes of the files that SQLite writes next to a database: the write-ahead log and its shared-memory index.
+const LOG_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(suffix);
     PathBuf::from(name)
 }
 
 /// Renames a damaged store to `….damaged`, where a person can examine it, and deletes its log files. Replaces an earlier
 /// damaged store.
 fn rename_damaged(path: &Path) -> std::io::Result<()> {
-    fs::rename(path, with_ending(path, ".damaged"))?;
-    for ending in LOG_ENDINGS {
-        match fs::remove_file(with_ending(path, ending)) {
+    fs::rename(path, with_suffix(path, ".damaged"))?;
+    for suffix in LOG_SUFFIXES {
+        match fs::remove_file(with_suffix(path, suffix)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -152,7 +152,7 @@ fn rename_damaged(path: &Path) -> std::io::Result<()> {
 #[cfg(unix)]
 fn make_private(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let log_files = LOG_ENDINGS.map(|ending| with_ending(path, ending));
+    let log_files = LOG_SUFFIXES.map(|suffix| with_suffix(path, suffix));
     for file in log_files.iter().map(PathBuf::as_path).chain([path]) {
         let is_accessible_to_others =
             fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);

@@ -42,7 +42,7 @@ impl CallTool {
 }
 
 impl ContractFunction for CallTool {
-    type Returned = Vec<ToolEvent>;
+    type Output = Vec<ToolEvent>;
 
     fn index(&self) -> usize {
         self.index

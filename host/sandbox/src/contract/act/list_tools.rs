@@ -25,22 +25,22 @@ pub(crate) struct ListTools {
 }
 
 impl ContractFunction for ListTools {
-    type Returned = Result<ListToolsResponse, ActError>;
+    type Output = Result<ListToolsResponse, ActError>;
 
     fn index(&self) -> usize {
         self.index
     }
 
-    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<Self::Returned> {
-        let list = func.typed::<(Metadata,), (Self::Returned,)>(&*store)?;
-        let (listed,) = list.call_async(store, (Metadata::new(),)).await?;
-        Ok(listed)
+    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<Self::Output> {
+        let list = func.typed::<(Metadata,), (Self::Output,)>(&*store)?;
+        let (response,) = list.call_async(store, (Metadata::new(),)).await?;
+        Ok(response)
     }
 }
 
 /// Returns the listed tools, or the reason that the component returned instead of a list.
-pub(crate) fn listed_tools(returned: Result<ListToolsResponse, ActError>) -> Result<Vec<ListedTool>, String> {
-    match returned {
+pub(crate) fn listed_tools(response: Result<ListToolsResponse, ActError>) -> Result<Vec<ListedTool>, String> {
+    match response {
         Ok(response) => Ok(response.tools.into_iter().map(listed_tool).collect()),
         Err(error) => Err(reason(&error.message.into_text())),
     }
@@ -67,7 +67,7 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims, or `None` if it claims none. A destructive tool is never read-only, and a
+/// Returns the effect class that the metadata claims, or `None` without a claim. A destructive tool is never read-only, and a
 /// read-only tool is also idempotent.
 fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
     let is_set = |key: &str| metadata_value(metadata, key) == Some(Value::Bool(true));
@@ -88,8 +88,8 @@ fn metadata_value(metadata: &Metadata, key: &str) -> Option<Value> {
     cbor::decode(encoded).ok()
 }
 
-/// Returns a text of the metadata: a string, or the English one of a map of translations, or else its first. Returns `None` for
-/// any other value.
+/// Returns a text of the metadata: the string itself, or, from a map of translations, the English text, or the first text if
+/// there is no English one. Returns `None` for any other value.
 fn localized(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -60,7 +60,7 @@ impl ExecuteFields {
 }
 
 impl ContractFunction for ExecuteFields {
-    type Returned = NearOutcome;
+    type Output = NearOutcome;
 
     fn index(&self) -> usize {
         self.index
@@ -91,7 +91,7 @@ impl ExecuteOutcome {
 }
 
 impl ContractFunction for ExecuteOutcome {
-    type Returned = NearOutcome;
+    type Output = NearOutcome;
 
     fn index(&self) -> usize {
         self.index

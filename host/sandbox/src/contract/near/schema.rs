@@ -30,7 +30,7 @@ pub(crate) struct TextFunction {
 }
 
 impl ContractFunction for TextFunction {
-    type Returned = String;
+    type Output = String;
 
     fn index(&self) -> usize {
         self.index

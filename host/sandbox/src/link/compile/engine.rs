@@ -19,12 +19,12 @@ use crate::link::limits::ticker::Ticker;
 use toolwit_core::limits::{CallLimits, EngineLimits};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The resident memory of a free slot of the pool, in bytes, if the kernel reports which pages were touched.
-const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
+/// The maximum memory that stays resident for each free linear memory and each free table of the pool, in bytes, if the kernel
+/// reports which pages were touched.
+const RESIDENT_BYTES_MAX_WITH_PAGEMAP: usize = 1 << 20;
 
-/// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then
-/// cleared after each call.
-const RESIDENT_BYTES: usize = 64 << 10;
+/// The same maximum if the kernel does not report touched pages: every resident byte is then cleared after each call.
+const RESIDENT_BYTES_MAX: usize = 64 << 10;
 
 /// A wasmtime engine and the linker of its components.
 pub(crate) struct Engine {
@@ -101,8 +101,8 @@ impl Engines {
 impl Engine {
     fn new(profile: Profile, limits: &EngineLimits, wasi: WasiVersions) -> Result<Self, Error> {
         let pools = [
-            Some(pool(limits, Enabled::Yes, RESIDENT_BYTES_WITH_PAGEMAP)),
-            Some(pool(limits, Enabled::No, RESIDENT_BYTES)),
+            Some(pool(limits, Enabled::Yes, RESIDENT_BYTES_MAX_WITH_PAGEMAP)),
+            Some(pool(limits, Enabled::No, RESIDENT_BYTES_MAX)),
             // Without enough address space for a pool, memory is mapped for each instance.
             None,
         ];

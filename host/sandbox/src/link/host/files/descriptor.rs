@@ -20,7 +20,7 @@ fn borrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
 macro_rules! forward {
     ($($name:ident($fd:ident: Fd $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, $fd: Fd $(, $arg: $ty)*) -> $result {
-            self.require_granted(&$fd)?;
+            self.require_not_root(&$fd)?;
             types::HostDescriptor::$name(&mut self.wasi, $fd $(, $arg)*).await
         })*
     };
@@ -30,12 +30,12 @@ macro_rules! forward {
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
-            let name = self.path(&fd, &path);
-            let outcome = match self.require_granted(&fd) {
+            let guest_path = self.path(&fd, &path);
+            let outcome = match self.require_not_root(&fd) {
                 Ok(()) => types::HostDescriptor::$name(&mut self.wasi, fd, $($flags,)? path $(, $arg)*).await,
                 Err(error) => Err(error),
             };
-            self.record_outcome(&name, AccessMode::$mode, outcome)
+            self.record_outcome(&guest_path, AccessMode::$mode, outcome)
         })*
     };
 }
@@ -64,7 +64,7 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         self.list(fd).await
     }
 
@@ -90,38 +90,38 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()> {
-        let names = [self.path(&fd, &path), self.path(&to, &new_path)];
+        let guest_paths = [self.path(&fd, &path), self.path(&to, &new_path)];
         let allowed = self
-            .require_granted(&fd)
-            .and_then(|()| self.require_granted(&to))
-            .and_then(|()| self.require_one_quota(&fd, &to));
+            .require_not_root(&fd)
+            .and_then(|()| self.require_not_root(&to))
+            .and_then(|()| self.require_same_quota(&fd, &to));
         let outcome = match allowed {
             Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
             Err(error) => Err(error),
         };
-        names.iter().fold(outcome, |outcome, name| {
-            self.record_outcome(name, AccessMode::ReadWrite, outcome)
+        guest_paths.iter().fold(outcome, |outcome, guest_path| {
+            self.record_outcome(guest_path, AccessMode::ReadWrite, outcome)
         })
     }
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let growth = self.hole_bytes(&fd, size)?;
         let _reservation = self.reserve(&fd, growth).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let hole_bytes = self.hole_bytes(&fd, offset)?;
         let _reservation = self.reserve(&fd, hole_bytes.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        let name = self.path(&fd, &path);
+        let guest_path = self.path(&fd, &path);
         let outcome = self.create_directory(fd, path).await;
-        self.record_outcome(&name, AccessMode::ReadWrite, outcome)
+        self.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
     }
 
     async fn link_at(
@@ -132,17 +132,17 @@ impl types::HostDescriptor for FilesView<'_> {
         to: Fd,
         new_path: String,
     ) -> FsResult<()> {
-        let names = [self.path(&fd, &path), self.path(&to, &new_path)];
+        let guest_paths = [self.path(&fd, &path), self.path(&to, &new_path)];
         let outcome = self.link(fd, flags, path, to, new_path).await;
-        names.iter().fold(outcome, |outcome, name| {
-            self.record_outcome(name, AccessMode::ReadWrite, outcome)
+        guest_paths.iter().fold(outcome, |outcome, guest_path| {
+            self.record_outcome(guest_path, AccessMode::ReadWrite, outcome)
         })
     }
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        let name = self.path(&fd, &path);
+        let guest_path = self.path(&fd, &path);
         let outcome = self.link_symbolically(fd, target, path).await;
-        self.record_outcome(&name, AccessMode::ReadWrite, outcome)
+        self.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
     }
 
     async fn open_at(
@@ -161,19 +161,24 @@ impl types::HostDescriptor for FilesView<'_> {
         } else {
             AccessMode::Read
         };
-        let name = self.path(&fd, &path);
+        let guest_path = self.path(&fd, &path);
         // Each open descriptor holds its path, which a guest could lengthen with every opened link.
-        if name.len() > GUEST_PATH_BYTES_MAX {
+        if guest_path.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let granted = self.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone());
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
-        let opened = self.record_outcome(&name, mode, opened)?;
+        let opened = self.record_outcome(&guest_path, mode, opened)?;
         if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
             directory.track(&file.file);
         }
-        self.descriptors
-            .insert(opened.rep(), OpenDescriptor { path: name, granted });
+        self.descriptors.insert(
+            opened.rep(),
+            OpenDescriptor {
+                path: guest_path,
+                granted,
+            },
+        );
         Ok(opened)
     }
 
@@ -188,18 +193,18 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         types::HostDescriptor::read_via_stream(&mut self.wasi, fd, offset)
     }
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrow(&fd), offset)?;
         self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrow(&fd))?;
         self.with_quota(&fd, stream, None)
     }
@@ -207,23 +212,23 @@ impl types::HostDescriptor for FilesView<'_> {
 
 impl FilesView<'_> {
     async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let _reservation = self.reserve(&fd, ENTRY_BYTES).await?;
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
     /// Creates a hard link. The quota counts the content again, because the link can outlive the original.
     async fn link(&mut self, fd: Fd, flags: types::PathFlags, path: String, to: Fd, new_path: String) -> FsResult<()> {
-        self.require_granted(&fd)?;
-        self.require_granted(&to)?;
-        self.require_one_quota(&fd, &to)?;
+        self.require_not_root(&fd)?;
+        self.require_not_root(&to)?;
+        self.require_same_quota(&fd, &to)?;
         let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), flags, path.clone()).await?;
         let _reservation = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
     }
 
     async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let _reservation = self
             .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
@@ -240,7 +245,7 @@ impl FilesView<'_> {
         open_flags: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
-        self.require_granted(&fd)?;
+        self.require_not_root(&fd)?;
         let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), path_flags, path.clone()).await;
         let _reservation = match existing {
             Ok(stat) => {

@@ -142,8 +142,8 @@ impl FilesView<'_> {
         open.is_some_and(|open| open.granted.is_none())
     }
 
-    /// Refuses every operation on the empty root.
-    fn require_granted(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
+    /// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
+    fn require_not_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
         if self.is_root(descriptor) {
             return Err(types::ErrorCode::NoEntry.into());
         }
@@ -197,8 +197,8 @@ impl FilesView<'_> {
 
     /// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems. A
     /// descriptor of the file would otherwise draw on the first quota while it fills the second directory.
-    fn require_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
-        if self.has_one_quota(from, to) {
+    fn require_same_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
+        if self.has_same_quota(from, to) {
             return Ok(());
         }
         Err(types::ErrorCode::CrossDevice.into())
@@ -206,7 +206,7 @@ impl FilesView<'_> {
 
     /// Returns whether two directories have the same quota, so that files can move between them. Also returns `true` if one of
     /// them is granted for reading only and has no quota: wasmtime refuses to change it.
-    fn has_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
+    fn has_same_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
         match (self.quota(from), self.quota(to)) {
             (Some(from), Some(to)) => Arc::ptr_eq(&from, &to),
             _ => true,

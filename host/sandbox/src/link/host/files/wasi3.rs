@@ -40,7 +40,7 @@ type Fd = Resource<Descriptor>;
 type FilesAccessor = Accessor<HostState, GrantedFiles3>;
 
 /// The outcome of an operation that delivers or receives a stream, as a future of the guest.
-type Outcome = FutureReader<Result<(), types::ErrorCode>>;
+type OutcomeFuture = FutureReader<Result<(), types::ErrorCode>>;
 
 /// Links the file system of WASI 0.3.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
@@ -57,8 +57,8 @@ fn with_files<T>(store: &FilesAccessor, work: impl FnOnce(&mut FilesView<'_>) ->
     store.with(|mut store| work(&mut store.get()))
 }
 
-/// Refuses every operation on the empty root.
-fn require_granted(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
+/// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
+fn require_not_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
     if with_files(store, |files| files.is_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
     }
@@ -80,9 +80,9 @@ async fn reserve_quota(store: &FilesAccessor, fd: &Fd, bytes: u64) -> Filesystem
 }
 
 /// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems.
-fn require_one_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemResult<()> {
-    let is_one = with_files(store, |files| files.has_one_quota(from, to));
-    if is_one {
+fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemResult<()> {
+    let is_same = with_files(store, |files| files.has_same_quota(from, to));
+    if is_same {
         return Ok(());
     }
     Err(types::ErrorCode::CrossDevice.into())
@@ -92,7 +92,7 @@ fn require_one_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemRes
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(async fn $name(store: &FilesAccessor, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
-            require_granted(store, &fd)?;
+            require_not_root(store, &fd)?;
             <WasiFilesystem as Operations<HostState>>::$name(&wasi(store), fd $(, $arg)*).await
         })*
     };
@@ -108,15 +108,15 @@ macro_rules! forward_path {
             path: String
             $(, $arg: $ty)*
         ) -> FilesystemResult<$result> {
-            let name = with_files(store, |files| files.path(&fd, &path));
-            let outcome = match require_granted(store, &fd) {
+            let guest_path = with_files(store, |files| files.path(&fd, &path));
+            let outcome = match require_not_root(store, &fd) {
                 Ok(()) => {
                     let wasi = wasi(store);
                     <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
                 }
                 Err(error) => Err(error),
             };
-            with_files(store, |files| files.record_outcome(&name, AccessMode::$mode, outcome))
+            with_files(store, |files| files.record_outcome(&guest_path, AccessMode::$mode, outcome))
         })*
     };
 }
@@ -145,10 +145,13 @@ impl Operations<HostState> for GrantedFiles3 {
         mut store: Access<'_, HostState, Self>,
         fd: Fd,
         offset: u64,
-    ) -> wasmtime::Result<(StreamReader<u8>, Outcome)> {
+    ) -> wasmtime::Result<(StreamReader<u8>, OutcomeFuture)> {
         if store.get().is_root(&fd) {
             let stream = StreamReader::new(&mut store, std::iter::empty())?;
-            return Ok((stream, failed_outcome(&mut store, types::ErrorCode::IsDirectory)?));
+            return Ok((
+                stream,
+                failed_outcome_future(&mut store, types::ErrorCode::IsDirectory)?,
+            ));
         }
         let wasi = Access::<HostState, WasiFilesystem>::new(store.as_context_mut(), HostState::wasi_files);
         <WasiFilesystem as Operations<HostState>>::read_via_stream(wasi, fd, offset)
@@ -159,7 +162,7 @@ impl Operations<HostState> for GrantedFiles3 {
         fd: Fd,
         data: StreamReader<u8>,
         offset: u64,
-    ) -> wasmtime::Result<Outcome> {
+    ) -> wasmtime::Result<OutcomeFuture> {
         write_stream(store, &fd, data, WritePosition::At(offset))
     }
 
@@ -167,14 +170,14 @@ impl Operations<HostState> for GrantedFiles3 {
         store: Access<'_, HostState, Self>,
         fd: Fd,
         data: StreamReader<u8>,
-    ) -> wasmtime::Result<Outcome> {
+    ) -> wasmtime::Result<OutcomeFuture> {
         write_stream(store, &fd, data, WritePosition::End)
     }
 
     fn read_directory(
         mut store: Access<'_, HostState, Self>,
         fd: Fd,
-    ) -> wasmtime::Result<(StreamReader<types::DirectoryEntry>, Outcome)> {
+    ) -> wasmtime::Result<(StreamReader<types::DirectoryEntry>, OutcomeFuture)> {
         let directory = {
             let files = store.get();
             match (files.is_root(&fd), files.wasi.table.get(&fd)) {
@@ -185,7 +188,10 @@ impl Operations<HostState> for GrantedFiles3 {
         };
         let Some(directory) = directory else {
             let stream = StreamReader::new(&mut store, std::iter::empty())?;
-            return Ok((stream, failed_outcome(&mut store, types::ErrorCode::NotDirectory)?));
+            return Ok((
+                stream,
+                failed_outcome_future(&mut store, types::ErrorCode::NotDirectory)?,
+            ));
         };
         let (sender, receiver) = oneshot::channel();
         let stream = StreamReader::new(&mut store, ListingStream::new(directory, sender))?;
@@ -193,14 +199,14 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn get_flags(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorFlags> {
-        if require_granted(store, &fd).is_err() {
+        if with_files(store, |files| files.is_root(&fd)) {
             return Ok(types::DescriptorFlags::READ);
         }
         <WasiFilesystem as Operations<HostState>>::get_flags(&wasi(store), fd).await
     }
 
     async fn get_type(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorType> {
-        if require_granted(store, &fd).is_err() {
+        if with_files(store, |files| files.is_root(&fd)) {
             return Ok(types::DescriptorType::Directory);
         }
         <WasiFilesystem as Operations<HostState>>::get_type(&wasi(store), fd).await
@@ -215,7 +221,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn set_size(store: &FilesAccessor, fd: Fd, size: u64) -> FilesystemResult<()> {
-        require_granted(store, &fd)?;
+        require_not_root(store, &fd)?;
         let _disk_lock = lock_disk(store).await;
         let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
         let _reservation = reserve_quota(store, &fd, hole_bytes).await?;
@@ -223,16 +229,16 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn create_directory_at(store: &FilesAccessor, fd: Fd, path: String) -> FilesystemResult<()> {
-        let name = with_files(store, |files| files.path(&fd, &path));
+        let guest_path = with_files(store, |files| files.path(&fd, &path));
         let created = async {
-            require_granted(store, &fd)?;
+            require_not_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES).await?;
             <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
         };
         let created = created.await;
         with_files(store, |files| {
-            files.record_outcome(&name, AccessMode::ReadWrite, created)
+            files.record_outcome(&guest_path, AccessMode::ReadWrite, created)
         })
     }
 
@@ -244,34 +250,34 @@ impl Operations<HostState> for GrantedFiles3 {
         to: Fd,
         new_path: String,
     ) -> FilesystemResult<()> {
-        let names = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let guest_paths = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
         let linked = link(store, fd, flags, path, to, new_path).await;
-        record_both_outcomes(store, &names, linked)
+        record_outcome_of_both_paths(store, &guest_paths, linked)
     }
 
     async fn rename_at(store: &FilesAccessor, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
-        let names = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let guest_paths = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
         let renamed = async {
-            require_granted(store, &fd)?;
-            require_granted(store, &to)?;
-            require_one_quota(store, &fd, &to)?;
+            require_not_root(store, &fd)?;
+            require_not_root(store, &to)?;
+            require_same_quota(store, &fd, &to)?;
             <WasiFilesystem as Operations<HostState>>::rename_at(&wasi(store), fd, path, to, new_path).await
         };
         let renamed = renamed.await;
-        record_both_outcomes(store, &names, renamed)
+        record_outcome_of_both_paths(store, &guest_paths, renamed)
     }
 
     async fn symlink_at(store: &FilesAccessor, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
-        let name = with_files(store, |files| files.path(&fd, &path));
+        let guest_path = with_files(store, |files| files.path(&fd, &path));
         let linked = async {
-            require_granted(store, &fd)?;
+            require_not_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
             <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
         };
         let linked = linked.await;
         with_files(store, |files| {
-            files.record_outcome(&name, AccessMode::ReadWrite, linked)
+            files.record_outcome(&guest_path, AccessMode::ReadWrite, linked)
         })
     }
 
@@ -291,8 +297,8 @@ impl Operations<HostState> for GrantedFiles3 {
         } else {
             AccessMode::Read
         };
-        let name = with_files(store, |files| files.path(&fd, &path));
-        if name.len() > GUEST_PATH_BYTES_MAX {
+        let guest_path = with_files(store, |files| files.path(&fd, &path));
+        if guest_path.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let granted = with_files(store, |files| {
@@ -300,28 +306,32 @@ impl Operations<HostState> for GrantedFiles3 {
         });
         let opened = open(store, fd, path_flags, path, open_flags, flags).await;
         with_files(store, |files| {
-            let opened = files.record_outcome(&name, mode, opened)?;
+            let opened = files.record_outcome(&guest_path, mode, opened)?;
             let descriptor = files.wasi.table.get(&opened).map_err(FilesystemError::trap)?;
             if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
                 directory.track(&file.file);
             }
-            files
-                .descriptors
-                .insert(opened.rep(), OpenDescriptor { path: name, granted });
+            files.descriptors.insert(
+                opened.rep(),
+                OpenDescriptor {
+                    path: guest_path,
+                    granted,
+                },
+            );
             Ok(opened)
         })
     }
 }
 
 /// Records the access to both paths, allowed or denied. Returns the result unchanged.
-fn record_both_outcomes(
+fn record_outcome_of_both_paths(
     store: &FilesAccessor,
-    names: &[String; 2],
+    guest_paths: &[String; 2],
     outcome: FilesystemResult<()>,
 ) -> FilesystemResult<()> {
     with_files(store, |files| {
-        let record = |outcome, name: &String| files.record_outcome(name, AccessMode::ReadWrite, outcome);
-        names.iter().fold(outcome, record)
+        let record = |outcome, guest_path: &String| files.record_outcome(guest_path, AccessMode::ReadWrite, outcome);
+        guest_paths.iter().fold(outcome, record)
     })
 }
 
@@ -331,7 +341,7 @@ fn write_stream(
     fd: &Fd,
     mut data: StreamReader<u8>,
     position: WritePosition,
-) -> wasmtime::Result<Outcome> {
+) -> wasmtime::Result<OutcomeFuture> {
     let target: Result<_, types::ErrorCode> = {
         let files = store.get();
         match (files.is_root(fd), files.quota(fd)) {
@@ -347,7 +357,7 @@ fn write_stream(
         Ok(target) => target,
         Err(error) => {
             data.close(&mut store)?;
-            return failed_outcome(&mut store, error);
+            return failed_outcome_future(&mut store, error);
         }
     };
     let (sender, receiver) = oneshot::channel();
@@ -356,10 +366,10 @@ fn write_stream(
 }
 
 /// Returns a future that immediately delivers an error.
-fn failed_outcome(
+fn failed_outcome_future(
     store: &mut Access<'_, HostState, GrantedFiles3>,
     error: types::ErrorCode,
-) -> wasmtime::Result<Outcome> {
+) -> wasmtime::Result<OutcomeFuture> {
     FutureReader::new(store, async move { wasmtime::error::Ok(Err(error)) })
 }
 

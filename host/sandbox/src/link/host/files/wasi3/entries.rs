@@ -6,7 +6,7 @@ use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
 use super::{
-    Fd, FilesAccessor, Operations, lock_disk, require_granted, require_one_quota, reserve_quota, wasi, with_files,
+    Fd, FilesAccessor, Operations, lock_disk, require_not_root, require_same_quota, reserve_quota, wasi, with_files,
 };
 use crate::grants::directories::ENTRY_BYTES;
 use crate::link::host::host_state::HostState;
@@ -20,9 +20,9 @@ pub(super) async fn link(
     to: Fd,
     new_path: String,
 ) -> FilesystemResult<()> {
-    require_granted(store, &fd)?;
-    require_granted(store, &to)?;
-    require_one_quota(store, &fd, &to)?;
+    require_not_root(store, &fd)?;
+    require_not_root(store, &to)?;
+    require_same_quota(store, &fd, &to)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
     let from = Resource::new_borrow(fd.rep());
@@ -40,7 +40,7 @@ pub(super) async fn open(
     open_flags: types::OpenFlags,
     flags: types::DescriptorFlags,
 ) -> FilesystemResult<Fd> {
-    require_granted(store, &fd)?;
+    require_not_root(store, &fd)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
     let directory = Resource::new_borrow(fd.rep());
