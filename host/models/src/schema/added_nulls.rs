@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::strict::{DEPTH_MAX, allows_null, has_type, is_required};
+use super::strict::{STRICT_DEPTH, allows_null, has_type, is_required};
 
 /// The maximum nesting depth at which values are compared. It exceeds that of the provider because references and alternatives
 /// add to it.
-const REFERENCE_DEPTH_MAX: usize = 4 * DEPTH_MAX;
+const REFERENCE_DEPTH_MAX: usize = 4 * STRICT_DEPTH;
 
 /// The maximum number of comparisons of a value with an alternative or a schema inside it, for one call. Recursive references
 /// could otherwise require any number.

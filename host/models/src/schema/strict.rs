@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The maximum nesting depth that the provider accepts.
-pub(super) const DEPTH_MAX: usize = 10;
+pub(super) const STRICT_DEPTH: usize = 10;
 
 /// Keywords that strict mode accepts as they are.
 const KEPT_KEYWORDS: &[&str] = &[
@@ -74,7 +74,7 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
 
 /// Converts a schema at a nesting depth. Returns `None` if it is too deep, or if strict mode cannot express it.
 fn convert(schema: &Value, depth: usize) -> Option<Value> {
-    let keywords = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
+    let keywords = schema.as_object().filter(|_| depth <= STRICT_DEPTH)?;
     let mut converted = Map::new();
     for (keyword, value) in keywords {
         let (keyword, value) = match keyword.as_str() {
