@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use futures::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -43,22 +43,22 @@ pub(crate) struct CallPermit {
 impl CallPermit {
     /// Does the work of an ended call for which its caller need not wait, and then makes the permit available. With a
     /// [`DeferredWork`] in the context, the work begins after the answer has been delivered, or before that if another call
-    /// waits for a permit. Otherwise a task does it. A nested call has no permit of its own, and its work is dropped.
-    pub(crate) fn release_after(self, context: &ToolContext, work: impl Future<Output = ()> + Send + 'static) {
-        let (Some(permit), Ok(runtime)) = (self.permit, Handle::try_current()) else {
-            return;
-        };
-        let work = async move {
-            work.await;
+    /// waits for a permit. Otherwise it is done at once: waking another thread for it takes longer. A nested call has no permit
+    /// of its own, and its work is dropped.
+    pub(crate) fn release_after(self, context: &ToolContext, work: impl FnOnce() + Send + 'static) {
+        let Some(permit) = self.permit else { return };
+        let work = move || {
+            work();
             drop(permit);
         };
         let Some(deferred_work) = DeferredWork::of(context) else {
-            runtime.spawn(work);
+            work();
             return;
         };
-        match deferred_work.defer(Box::pin(work)) {
+        match deferred_work.defer(Box::pin(async move { work() })) {
             Ok(deferred) => lock(&self.queue).add(deferred),
-            Err(work) => drop(runtime.spawn(work)),
+            // The answer has been delivered.
+            Err(work) => drop(work.now_or_never()),
         }
     }
 }
@@ -178,22 +178,22 @@ mod tests {
     #[tokio::test]
     async fn a_permit_is_free_after_the_work_behind_the_answer() {
         let (permits, (after, context)) = (CallPermits::new(1), answering());
-        acquire(&permits).await.release_after(&context, async {});
+        acquire(&permits).await.release_after(&context, || {});
         assert_eq!(permits.semaphore.available_permits(), 0);
         after.run().await;
         assert_eq!(permits.semaphore.available_permits(), 1);
-        acquire(&permits).await.release_after(&context, async {});
+        acquire(&permits).await.release_after(&context, || {});
         acquire(&permits).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_waiting_call_does_not_wait_for_the_answer_to_another() {
         let (permits, (_after, context)) = (CallPermits::new(1), answering());
-        acquire(&permits).await.release_after(&context, async {});
+        acquire(&permits).await.release_after(&context, || {});
         let held = acquire(&permits).await;
         let (waiting, ()) = tokio::join!(acquire(&permits), async {
             tokio::task::yield_now().await;
-            held.release_after(&context, async {});
+            held.release_after(&context, || {});
         });
         assert!(waiting.permit.is_some());
     }
@@ -201,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn a_permit_is_free_when_the_call_is_dropped_before_its_answer() {
         let (permits, (after, context)) = (CallPermits::new(1), answering());
-        acquire(&permits).await.release_after(&context, std::future::pending());
+        acquire(&permits).await.release_after(&context, || {});
         drop((after, context));
         assert_eq!(permits.semaphore.available_permits(), 1);
     }

@@ -143,8 +143,8 @@ impl<'a> GuardedCall<'a> {
             }
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
-                    let work = end_instance(instance, self.plugin.clone(), component, limits);
-                    permit.release_after(self.context, work);
+                    let plugin = self.plugin.clone();
+                    permit.release_after(self.context, move || end_instance(instance, plugin, component, limits));
                 }
             }
         }
@@ -171,7 +171,7 @@ impl<'a> GuardedCall<'a> {
 }
 
 /// Drops the instance of a call, and plans the spare instance for a later one.
-async fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
+fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
     if is_start_repeatable {
