@@ -129,7 +129,7 @@ impl Conversation {
     }
 
     /// Decides about an [unresolved call](InterruptedRun::unresolved) of the interrupted run, given by its id. Returns `false`
-    /// if there is no such call.
+    /// if the call does not exist.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
         let mut open_calls = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
         let Some(unresolved) = open_calls.find(|open| open.call.id == id && open.is_unresolved()) else {

@@ -4,8 +4,8 @@ use wit_parser::{Function, Handle, LiveTypes, Resolve, TypeDefKind, TypeId, Type
 
 use crate::{BuildError, ResolvedWit};
 
-/// Returns the name of the first exported function with an `own` of an exported resource in its parameters, or `None` if there
-/// is no such function.
+/// Returns the name of the first exported function with an `own` of an exported resource in its parameters, or `None` if no
+/// function has one.
 pub(super) fn consuming_function(wit: &ResolvedWit, world: Option<&str>) -> Result<Option<String>, BuildError> {
     let resolve = wit.resolve();
     let world = &resolve.worlds[wit.world(world)?];

@@ -80,7 +80,7 @@ impl WasmSysroot {
         self.path.join("lib/rustlib").join(&self.host).join("bin")
     }
 
-    /// Finds the complete sysroot of the installed compiler. Returns `None` if there is none, or if its linkers are missing.
+    /// Finds the complete sysroot of the installed compiler. Returns `None` if it or its linkers are missing.
     ///
     /// Links to linkers that no longer exist, for example after a toolchain was removed, are replaced by links to `linkers`.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {

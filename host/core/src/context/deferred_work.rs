@@ -3,17 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use futures::future::BoxFuture;
-
 use super::ToolContext;
 
 /// Work of a call that is deferred until the answer has been delivered, so that the receiver does not wait for it. An example
 /// is clearing the memory of an instance.
 ///
 /// A server adds a value of this type to the [`ToolContext`] of a call, and calls [`run`](Self::run) after it has sent the
-/// answer. Without such a value, a tool spawns a task for the work, which is slower, because it wakes another thread.
+/// answer. Without such a value, a tool does the work before it returns.
 ///
-/// Clones share the work. When the last of them is dropped, work that has not begun is dropped too.
+/// The work runs on a thread of the runtime, and must not block it. Clones share the work. When the last of them is dropped, work that has not begun is dropped too.
 #[derive(Clone, Default)]
 pub struct DeferredWork {
     state: Arc<Mutex<DeferredState>>,
@@ -27,8 +25,11 @@ struct DeferredState {
     work: Vec<Arc<WorkSlot>>,
 }
 
-/// One piece of work, or `None` after it has begun.
-type WorkSlot = Mutex<Option<BoxFuture<'static, ()>>>;
+/// One piece of work.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A place for one piece of work; `None` after the work has begun.
+type WorkSlot = Mutex<Option<Work>>;
 
 /// A handle to one piece of deferred work. It does not keep the work alive.
 #[derive(Clone, Debug)]
@@ -47,34 +48,29 @@ impl DeferredWork {
         context.extension()
     }
 
-    /// Defers work until the answer has been delivered.
-    ///
-    /// # Errors
-    /// Returns the work if the answer has been delivered already.
-    pub fn defer(&self, work: BoxFuture<'static, ()>) -> Result<DeferredWorkHandle, BoxFuture<'static, ()>> {
+    /// Defers work until the answer has been delivered. If that has happened already, runs the work and returns `None`.
+    pub fn defer(&self, work: impl FnOnce() + Send + 'static) -> Option<DeferredWorkHandle> {
         let mut state = self.lock();
         if state.is_delivered {
-            return Err(work);
+            drop(state);
+            work();
+            return None;
         }
-        let slot = Arc::new(Mutex::new(Some(work)));
+        let slot: Arc<WorkSlot> = Arc::new(Mutex::new(Some(Box::new(work))));
         let handle = DeferredWorkHandle(Arc::downgrade(&slot));
         state.work.push(slot);
-        Ok(handle)
+        Some(handle)
     }
 
     /// Runs the deferred work sequentially, after the answer has been delivered. From now on, [`defer`](Self::defer) defers no
     /// further work.
-    pub async fn run(&self) {
+    pub fn run(&self) {
         let work = {
             let mut state = self.lock();
             state.is_delivered = true;
             std::mem::take(&mut state.work)
         };
-        for slot in work {
-            if let Some(work) = take(&slot) {
-                work.await;
-            }
-        }
+        work.iter().for_each(|slot| run(slot));
     }
 
     fn lock(&self) -> MutexGuard<'_, DeferredState> {
@@ -83,10 +79,11 @@ impl DeferredWork {
 }
 
 impl DeferredWorkHandle {
-    /// Takes the work, so that it can begin before the answer is delivered. Returns `None` if it has begun or was dropped.
-    #[must_use]
-    pub fn take(&self) -> Option<BoxFuture<'static, ()>> {
-        take(&*self.0.upgrade()?)
+    /// Runs the work before the answer is delivered, unless it has begun or was dropped.
+    pub fn run(&self) {
+        if let Some(slot) = self.0.upgrade() {
+            run(&slot);
+        }
     }
 
     /// Returns whether the work has begun or was dropped.
@@ -107,11 +104,15 @@ impl fmt::Debug for DeferredWork {
     }
 }
 
-fn take(slot: &WorkSlot) -> Option<BoxFuture<'static, ()>> {
-    lock(slot).take()
+/// Runs the work of a slot, unless it has begun.
+fn run(slot: &WorkSlot) {
+    let work = lock(slot).take();
+    if let Some(work) = work {
+        work();
+    }
 }
 
-fn lock(slot: &WorkSlot) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {
+fn lock(slot: &WorkSlot) -> MutexGuard<'_, Option<Work>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -122,34 +123,33 @@ mod tests {
 
     use super::*;
 
-    /// Defers work that counts, and returns its handle.
     fn defer(deferred_work: &DeferredWork, done: &Arc<AtomicUsize>) -> Option<DeferredWorkHandle> {
         let done = done.clone();
-        let work = Box::pin(async move {
+        deferred_work.defer(move || {
             done.fetch_add(1, Ordering::Relaxed);
-        });
-        deferred_work.defer(work).ok()
+        })
     }
 
-    #[tokio::test]
-    async fn work_is_done_once_when_the_answer_is_delivered_and_refused_afterwards() {
+    #[test]
+    fn work_is_done_once_when_the_answer_is_delivered_and_at_once_afterwards() {
         let (deferred_work, done) = (DeferredWork::new(), Arc::default());
         let handle = defer(&deferred_work, &done).unwrap();
-        assert_eq!(done.load(Ordering::Relaxed), 0);
-        deferred_work.clone().run().await;
-        deferred_work.run().await;
+        assert!(done.load(Ordering::Relaxed) == 0 && !handle.has_begun());
+        deferred_work.clone().run();
+        deferred_work.run();
+        handle.run();
         assert_eq!(done.load(Ordering::Relaxed), 1);
-        assert!(handle.has_begun() && handle.take().is_none());
+        assert!(handle.has_begun());
         assert!(defer(&deferred_work, &done).is_none());
+        assert_eq!(done.load(Ordering::Relaxed), 2);
     }
 
-    #[tokio::test]
-    async fn work_can_be_taken_before_the_answer() {
+    #[test]
+    fn work_can_be_done_before_the_answer() {
         let (deferred_work, done) = (DeferredWork::new(), Arc::default());
-        let handle = defer(&deferred_work, &done).unwrap();
-        assert!(!handle.has_begun());
-        handle.take().unwrap().await;
-        deferred_work.run().await;
+        defer(&deferred_work, &done).unwrap().run();
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+        deferred_work.run();
         assert_eq!(done.load(Ordering::Relaxed), 1, "it is not done again");
     }
 
@@ -157,15 +157,12 @@ mod tests {
     fn work_is_dropped_with_the_last_clone() {
         let (deferred_work, held) = (DeferredWork::new(), Arc::new(()));
         let in_work = held.clone();
-        let handle = deferred_work
-            .defer(Box::pin(async move { drop(in_work) }))
-            .ok()
-            .unwrap();
+        let handle = deferred_work.defer(move || drop(in_work)).unwrap();
         let clone = deferred_work.clone();
         drop(deferred_work);
         assert_eq!(Arc::strong_count(&held), 2);
         drop(clone);
         assert_eq!(Arc::strong_count(&held), 1);
-        assert!(handle.has_begun() && handle.take().is_none());
+        assert!(handle.has_begun());
     }
 }

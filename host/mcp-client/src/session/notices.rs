@@ -67,7 +67,7 @@ impl Notices {
 }
 
 impl ProgressSubscription {
-    /// Returns the next progress notification. Waits forever if there is no more.
+    /// Returns the next progress notification. Waits forever after the last one.
     pub(super) async fn next(&mut self) -> ProgressNotificationParam {
         match self.notifications.recv().await {
             Some(progress) => progress,

@@ -82,30 +82,31 @@ impl<H: ServerHandler> DirectCalls<H> {
         self.running.cancel.child_token()
     }
 
-    /// Returns whether a message is a call of a session.
-    pub(super) fn is_call(&self, message: &ClientJsonRpcMessage) -> bool {
+    /// Returns the client if a message is a call of a session, and the connection has begun.
+    pub(super) fn peer_of_call(&self, message: &ClientJsonRpcMessage) -> Option<&Peer<RoleServer>> {
         let JsonRpcMessage::Request(request) = message else {
-            return false;
+            return None;
         };
         // A request with a version of its own belongs to no session. The protocol library serves it with that version.
-        self.peer.get().is_some()
-            && matches!(&request.request, ClientRequest::CallToolRequest(_))
-            && request.request.get_meta().protocol_version().is_none()
+        let is_call = matches!(&request.request, ClientRequest::CallToolRequest(_))
+            && request.request.get_meta().protocol_version().is_none();
+        self.peer.get().filter(|_| is_call)
     }
 
     /// Returns the answer to a request. The token cancels the call.
     pub(super) fn answer(
         &self,
         request: JsonRpcRequest<ClientRequest>,
+        peer: Peer<RoleServer>,
         cancel: CancellationToken,
-    ) -> Option<impl Future<Output = ServerJsonRpcMessage> + Send + 'static> {
+    ) -> impl Future<Output = ServerJsonRpcMessage> + Send + 'static {
         let JsonRpcRequest { id, mut request, .. } = request;
-        let mut context = RequestContext::new(id.clone(), self.peer.get()?.clone());
+        let mut context = RequestContext::new(id.clone(), peer);
         context.ct = cancel;
         std::mem::swap(&mut context.meta, request.get_meta_mut());
         std::mem::swap(&mut context.extensions, request.extensions_mut());
         let handler = self.handler.clone();
-        Some(async move {
+        async move {
             let answer = AssertUnwindSafe(handler.handle_request(request, context));
             match answer.catch_unwind().await {
                 Ok(Ok(result)) => ServerJsonRpcMessage::response(result, id),
@@ -116,7 +117,7 @@ impl<H: ServerHandler> DirectCalls<H> {
                     ServerJsonRpcMessage::error(error, Some(id))
                 }
             }
-        })
+        }
     }
 
     /// Runs a call until it ends or must wait. If it must wait, it continues in a task.

@@ -31,12 +31,17 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of messages that wait until the protocol library receives them.
 const WAITING_MAX: usize = 16;
 
-/// Takes the messages of one client in. Made for an input that is opened where it is read.
+/// Takes the messages of one client in.
 pub(super) struct Intake<W, H> {
     outgoing: Outgoing<W>,
+    /// The limits on the number and the memory of unanswered requests.
+    pending: PendingRequests,
     direct_calls: DirectCalls<H>,
+    /// Where the transport receives messages.
     messages: mpsc::Sender<ClientJsonRpcMessage>,
     stop: CancellationToken,
+    /// Whether a request has begun the connection.
+    has_begun: bool,
 }
 
 impl<W, H> Intake<W, H>
@@ -62,96 +67,60 @@ where
         };
         let intake = Self {
             outgoing,
+            pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
             direct_calls: DirectCalls::new(handler, peer, running_calls),
             messages: sender,
             stop,
+            has_begun: false,
         };
         (intake, transport)
     }
 
     /// Reads messages until the input ends, an answer cannot be sent, or the connection ends. Answers what needs no session,
     /// and passes the other messages to the transport.
-    pub(super) async fn read(self, input: impl AsyncRead + Unpin) {
-        let Self {
-            outgoing,
-            direct_calls,
-            messages,
-            stop,
-        } = self;
-        let open = OpenIntake {
-            input: LineReader::new(input, MESSAGE_BYTES_MAX),
-            outgoing,
-            pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
-            direct_calls,
-            has_begun: false,
-        };
-        open.run(messages, stop).await;
-    }
-}
-
-/// The intake of an open input.
-struct OpenIntake<R, W, H> {
-    input: LineReader<R>,
-    outgoing: Outgoing<W>,
-    /// The limits on the number and the memory of unanswered requests.
-    pending: PendingRequests,
-    direct_calls: DirectCalls<H>,
-    /// Whether a request has begun the connection.
-    has_begun: bool,
-}
-
-impl<R, W, H> OpenIntake<R, W, H>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin + Send + 'static,
-    H: ServerHandler,
-{
-    async fn run(mut self, messages: mpsc::Sender<ClientJsonRpcMessage>, stop: CancellationToken) {
+    pub(super) async fn read(mut self, input: impl AsyncRead + Unpin) {
+        let mut input = LineReader::new(input, MESSAGE_BYTES_MAX);
         loop {
             let line = tokio::select! {
                 biased;
-                line = self.input.next() => line,
-                () = stop.cancelled() => return,
+                line = input.next() => line,
+                () = self.stop.cancelled() => return,
             };
-            let answer = match line {
-                Ok(Line::Complete(line)) => match self.accept(&line) {
-                    Ok(message) => {
-                        if let Some(message) = self.answer(message).await
-                            && messages.send(message).await.is_err()
-                        {
-                            return;
-                        }
-                        None
-                    }
-                    Err(answer) => answer,
-                },
+            let accepted = match line {
+                Ok(Line::Complete(line)) => self.accept(&line),
                 Ok(Line::TooLong) => {
                     let message = format!("a message is limited to {MESSAGE_BYTES_MAX} bytes");
-                    Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message))
+                    Err(Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message)))
                 }
                 Ok(Line::End) | Err(_) => return,
             };
-            if let Some(answer) = answer
-                && write(&self.outgoing.output, &answer).await.is_err()
-            {
+            let is_connected = match accepted {
+                Ok(message) => match self.answer(message, input.has_buffered()).await {
+                    Some(message) => self.messages.send(message).await.is_ok(),
+                    None => true,
+                },
+                Err(Some(answer)) => write(&self.outgoing.output, &answer).await.is_ok(),
+                Err(None) => true,
+            };
+            if !is_connected {
                 return;
             }
         }
     }
 
-    /// Answers a call, if it can be answered directly. Returns any other message.
-    async fn answer(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+    /// Answers a call, if it can be answered directly. Returns any other message. `has_more` is whether more input was read.
+    async fn answer(&mut self, message: ClientJsonRpcMessage, has_more: bool) -> Option<ClientJsonRpcMessage> {
         // Requests that arrive at once run at the same time, in tasks.
-        let is_alone = !self.input.has_buffered() && self.outgoing.unanswered.len() == 1;
-        if !is_alone || !self.direct_calls.is_call(&message) {
+        let is_alone = !has_more && self.outgoing.unanswered.len() == 1;
+        let Some(peer) = self.direct_calls.peer_of_call(&message).filter(|_| is_alone).cloned() else {
             return Some(message);
-        }
+        };
         let ClientJsonRpcMessage::Request(request) = message else {
             return Some(message);
         };
         let id = request.id.clone();
-        let cancel = self.outgoing.unanswered.cancel_token(&id)?;
-        let answer = self.direct_calls.answer(request, cancel)?;
+        let cancel = self.outgoing.unanswered.cancel_token(&id).unwrap_or_default();
+        let answer = self.direct_calls.answer(request, peer, cancel);
         let outgoing = self.outgoing.clone();
         let call = async move {
             let answer = answer.await;
@@ -164,7 +133,7 @@ where
                 tracing::error!(%error, "an answer cannot be sent");
             }
             if let Some(work) = work {
-                work.run().await;
+                work.run();
             }
         };
         self.direct_calls.run(call).await;

@@ -41,7 +41,7 @@ where
         async move {
             let (sent, work) = send(&outgoing, item).await;
             if let Some(work) = work {
-                work.run().await;
+                work.run();
             }
             sent
         }

@@ -23,13 +23,6 @@ async fn slow(seconds: u64) -> McpServer {
     McpServer::new(host)
 }
 
-async fn send_call(client: &mut LineClient) {
-    let params = json!({"name": "slow", "arguments": {}});
-    client
-        .send(&json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params}))
-        .await;
-}
-
 fn texts(messages: &[Value]) -> Vec<&str> {
     let answers = messages.iter().filter(|message| message["id"] == "call");
     answers
@@ -41,7 +34,7 @@ fn texts(messages: &[Value]) -> Vec<&str> {
 async fn a_call_has_some_seconds_after_the_end_of_the_input() {
     for (seconds, expected) in [(4, "done"), (60, "cancelled")] {
         let mut client = LineClient::session_with(slow(seconds).await, json!({})).await;
-        send_call(&mut client).await;
+        client.send_call("slow").await;
         assert_eq!(texts(&client.finish().await), [expected], "{seconds} s");
     }
 }
@@ -52,7 +45,7 @@ async fn calls_end_when_the_server_is_stopped() {
     let mut client = LineClient::stopped_by(slow(60).await, stop.clone());
     client.begin_session(json!({})).await;
     let started = tokio::time::Instant::now();
-    send_call(&mut client).await;
+    client.send_call("slow").await;
     // The call has begun when a later request is answered.
     client.request("ping", "ping", json!({})).await;
     stop.cancel();

@@ -125,6 +125,13 @@ impl LineClient {
             .await
     }
 
+    /// Sends a call of a tool with the id `call`, and does not wait for its answer.
+    pub(crate) async fn send_call(&mut self, tool: &str) {
+        let params = json!({"name": tool, "arguments": {}});
+        self.send(&json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params}))
+            .await;
+    }
+
     pub(crate) async fn tool_names(&mut self) -> Vec<String> {
         let answer = self.request("list", "tools/list", json!({})).await;
         let tools = answer["result"]["tools"].as_array().cloned().unwrap_or_default();

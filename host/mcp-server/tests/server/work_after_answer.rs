@@ -47,11 +47,11 @@ async fn leaving(returns: oneshot::Receiver<()>) -> (McpServer, mpsc::UnboundedR
                 steps: steps.clone(),
                 is_done: false,
             };
-            let work = Box::pin(async move {
+            let work = move || {
                 let mut work = left;
                 work.is_done = true;
-            });
-            DeferredWork::of(&context).unwrap().defer(work).ok().unwrap();
+            };
+            DeferredWork::of(&context).unwrap().defer(work).unwrap();
             steps.send(Step::Returned).unwrap();
             tokio::select! {
                 _ = returns => {}
@@ -72,10 +72,7 @@ async fn work_that_a_tool_leaves_is_done_after_its_answer() {
     // The answer is longer than the buffer, and therefore not sent until the client reads it.
     let mut client = LineClient::connected_with(server, 8);
     client.begin_session(json!({})).await;
-    let params = json!({"name": "leave", "arguments": {}});
-    client
-        .send(&json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params}))
-        .await;
+    client.send_call("leave").await;
     assert_eq!(steps.recv().await, Some(Step::Returned));
     tokio::task::yield_now().await;
     assert!(steps.try_recv().is_err(), "the answer is not sent");
@@ -90,10 +87,7 @@ async fn work_of_a_cancelled_call_is_dropped_because_it_has_no_answer() {
     let (server, mut steps) = leaving(returned).await;
     let mut client = LineClient::connected_to(server);
     client.begin_session(json!({})).await;
-    let params = json!({"name": "leave", "arguments": {}});
-    client
-        .send(&json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params}))
-        .await;
+    client.send_call("leave").await;
     assert_eq!(steps.recv().await, Some(Step::Returned));
     client
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "call"}}))

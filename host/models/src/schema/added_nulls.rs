@@ -89,7 +89,7 @@ impl NullRemoval<'_> {
         has_changed
     }
 
-    /// Returns the alternative that fits the value. Returns `None` if there is none, or more than one.
+    /// Returns the alternative that fits the value. Returns `None` if none or several fit.
     fn only_fitting<'s>(&mut self, alternatives: &'s [Value], value: &Value, depth: usize) -> Option<&'s Value> {
         let mut fitting = alternatives
             .iter()

@@ -103,7 +103,7 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
 }
 
 /// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks them.
-/// Creates a manifest for them if there is none.
+/// Creates a manifest for them if the component has none.
 fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
     let text = |name: &str| {
         let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();

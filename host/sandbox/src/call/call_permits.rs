@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -55,10 +54,9 @@ impl CallPermit {
             work();
             return;
         };
-        match deferred_work.defer(Box::pin(async move { work() })) {
-            Ok(deferred) => lock(&self.queue).add(deferred),
-            // The answer has been delivered.
-            Err(work) => drop(work.now_or_never()),
+        if let Some(deferred) = deferred_work.defer(work) {
+            let due = lock(&self.queue).add(deferred);
+            due.iter().for_each(DeferredWorkHandle::run);
         }
     }
 }
@@ -116,28 +114,29 @@ impl CallPermits {
 }
 
 impl PermitQueue {
-    /// Adds work that is deferred until an answer has been delivered. If a call waits for a permit, the work begins at once.
-    fn add(&mut self, deferred: DeferredWorkHandle) {
+    /// Adds work that waits until an answer is delivered. Returns the work that is due now, because a call waits for a permit.
+    fn add(&mut self, deferred: DeferredWorkHandle) -> Vec<DeferredWorkHandle> {
         self.deferred.retain(|other| !other.has_begun());
         self.deferred.push(deferred);
         if self.waiting > 0 {
-            self.begin_deferred();
-        }
-    }
-
-    fn begin_deferred(&mut self) {
-        for work in self.deferred.drain(..).filter_map(|deferred| deferred.take()) {
-            tokio::spawn(work);
+            std::mem::take(&mut self.deferred)
+        } else {
+            Vec::new()
         }
     }
 }
 
 impl<'a> WaitingCall<'a> {
+    /// Counts a call, and does the work that holds permits.
     fn start(permits: &'a CallPermits) -> Self {
-        let mut queue = lock(&permits.queue);
-        queue.waiting += 1;
-        queue.begin_deferred();
-        Self(permits)
+        let due = {
+            let mut queue = lock(&permits.queue);
+            queue.waiting += 1;
+            std::mem::take(&mut queue.deferred)
+        };
+        let waiting = Self(permits);
+        due.iter().for_each(DeferredWorkHandle::run);
+        waiting
     }
 }
 
@@ -180,7 +179,7 @@ mod tests {
         let (permits, (after, context)) = (CallPermits::new(1), answering());
         acquire(&permits).await.release_after(&context, || {});
         assert_eq!(permits.semaphore.available_permits(), 0);
-        after.run().await;
+        after.run();
         assert_eq!(permits.semaphore.available_permits(), 1);
         acquire(&permits).await.release_after(&context, || {});
         acquire(&permits).await;

@@ -175,7 +175,7 @@ fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedCo
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
     if is_start_repeatable {
-        plugin.plan_spare_instance(component, limits);
+        plugin.plan_spare_instance(&component, limits);
     }
 }
 

@@ -339,17 +339,17 @@ impl Plugin {
 
     /// Plans the spare instance of the component after a call. A component whose instances occupy several slots of wasmtime's
     /// instance pool has none.
-    pub(super) fn plan_spare_instance(self: Arc<Self>, component: Arc<LinkedComponent>, limits: CallLimits) {
-        let Ok(runtime) = Handle::try_current() else { return };
-        if self.inspection().footprint.slots() != 1 || !self.runtime.spares.record_call(&component) {
+    pub(super) fn plan_spare_instance(self: Arc<Self>, component: &Arc<LinkedComponent>, limits: CallLimits) {
+        if self.inspection().footprint.slots() != 1 {
             return;
         }
-        runtime.spawn(async move {
-            let plan = self.runtime.spares.plan(component);
-            plan.wait_until_idle().await;
-            let _ticking = self.runtime.engines.ticker.run();
-            plan.create(limits, &self.runtime.network).await;
-        });
+        if let (Ok(runtime), Some(plan)) = (Handle::try_current(), self.runtime.spares.record_call(component)) {
+            runtime.spawn(async move {
+                plan.wait_until_idle().await;
+                let _ticking = self.runtime.engines.ticker.run();
+                plan.create(limits, &self.runtime.network).await;
+            });
+        }
     }
 
     /// Waits for a permit to run a call.

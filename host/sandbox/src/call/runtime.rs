@@ -66,7 +66,7 @@ pub struct Runtime {
     pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
     pub(crate) session_limits: SessionLimits,
-    pub(super) spares: SpareInstances,
+    pub(super) spares: Arc<SpareInstances>,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
@@ -100,7 +100,7 @@ impl Runtime {
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let session_limits = SessionLimits::new(&options.engine_limits);
-        let spares = SpareInstances::new(&options.engine_limits);
+        let spares = Arc::new(SpareInstances::new(&options.engine_limits));
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
                 options.engine_limits,

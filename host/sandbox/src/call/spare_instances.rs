@@ -56,16 +56,17 @@ struct PlannedInstance {
 }
 
 /// A plan to create the spare instance of a component. It ends when it is dropped.
-pub(super) struct SparePlan<'s> {
-    spares: &'s SpareInstances,
+pub(super) struct SparePlan {
+    spares: Arc<SpareInstances>,
     component: Arc<LinkedComponent>,
 }
 
-impl SpareInstance {
-    fn is_of(&self, component: &LinkedComponent) -> bool {
-        std::ptr::eq(self.component.as_ptr(), component)
-    }
+/// Returns whether a weak reference refers to this component.
+fn is_same(weak: &Weak<LinkedComponent>, component: &LinkedComponent) -> bool {
+    std::ptr::eq(weak.as_ptr(), component)
+}
 
+impl SpareInstance {
     /// Returns whether the instance was created under these limits. The time of a call is not limited at its creation.
     fn has_limits(&self, limits: &CallLimits) -> bool {
         let wall_max = limits.wall_max;
@@ -85,37 +86,34 @@ impl SpareInstances {
         }
     }
 
-    /// Records the end of a call. Returns whether the spare instance of the component must be planned with [`Self::plan`]:
-    /// it has none, none is planned, and there are not too many plans.
-    pub(super) fn record_call(&self, component: &Arc<LinkedComponent>) -> bool {
+    /// Records the end of a call of a component. Returns a plan if the component needs one: it has no spare instance, none is
+    /// planned, and there are not too many plans.
+    pub(super) fn record_call(self: &Arc<Self>, component: &Arc<LinkedComponent>) -> Option<SparePlan> {
+        let last_call = Instant::now();
         let mut state = self.lock();
-        let is_of = |planned: &&mut PlannedInstance| std::ptr::eq(planned.component.as_ptr(), Arc::as_ptr(component));
-        if let Some(planned) = state.planned.iter_mut().find(is_of) {
-            planned.last_call = Instant::now();
-            return false;
+        let mut planned = state.planned.iter_mut();
+        if let Some(planned) = planned.find(|planned| is_same(&planned.component, component)) {
+            planned.last_call = last_call;
+            return None;
         }
-        if state.planned.len() >= self.count_max || state.spares.iter().any(|spare| spare.is_of(component)) {
-            return false;
+        let mut spares = state.spares.iter();
+        if state.planned.len() >= self.count_max || spares.any(|spare| is_same(&spare.component, component)) {
+            return None;
         }
         state.planned.push(PlannedInstance {
             component: Arc::downgrade(component),
-            last_call: Instant::now(),
+            last_call,
         });
-        true
-    }
-
-    /// Returns the plan of a component for which [`Self::record_call`] returned true.
-    pub(super) fn plan(&self, component: Arc<LinkedComponent>) -> SparePlan<'_> {
-        SparePlan {
-            spares: self,
-            component,
-        }
+        Some(SparePlan {
+            spares: self.clone(),
+            component: component.clone(),
+        })
     }
 
     /// Takes the spare instance of a component for a call with these limits.
     pub(super) fn take(&self, component: &LinkedComponent, limits: &CallLimits) -> Option<StartedInstance> {
         let spares = &mut self.lock().spares;
-        let is_fitting = |spare: &SpareInstance| spare.is_of(component) && spare.has_limits(limits);
+        let is_fitting = |spare: &SpareInstance| is_same(&spare.component, component) && spare.has_limits(limits);
         let index = spares.iter().position(is_fitting)?;
         spares.remove(index).map(|spare| spare.instance)
     }
@@ -141,7 +139,7 @@ impl SpareInstances {
     }
 }
 
-impl SparePlan<'_> {
+impl SparePlan {
     /// Waits until the component has not been called for [`IDLE_TIME`].
     pub(super) async fn wait_until_idle(&self) {
         while let Some(last_call) = self.last_call() {
@@ -168,19 +166,18 @@ impl SparePlan<'_> {
 
     fn last_call(&self) -> Option<Instant> {
         let state = self.spares.lock();
-        let planned = state.planned.iter().find(|planned| self.is_for(planned))?;
+        let planned = state
+            .planned
+            .iter()
+            .find(|planned| is_same(&planned.component, &self.component))?;
         Some(planned.last_call)
-    }
-
-    fn is_for(&self, planned: &PlannedInstance) -> bool {
-        std::ptr::eq(planned.component.as_ptr(), Arc::as_ptr(&self.component))
     }
 }
 
-impl Drop for SparePlan<'_> {
+impl Drop for SparePlan {
     fn drop(&mut self) {
         let planned = &mut self.spares.lock().planned;
-        planned.retain(|planned| !self.is_for(planned));
+        planned.retain(|planned| !is_same(&planned.component, &self.component));
     }
 }
 

@@ -68,7 +68,7 @@ async fn call_at_once(plugin: &Arc<Plugin>) -> ToolResult {
     let context = ToolContext::new().with_extension(deferred.clone());
     let tools = plugin.tools(&Scope::new());
     let result = tools[0].call(Arguments::new(), &context).await.unwrap();
-    deferred.run().await;
+    deferred.run();
     result
 }
 

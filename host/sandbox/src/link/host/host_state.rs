@@ -38,8 +38,7 @@ pub(crate) struct HostSetup<'a> {
 
 /// The data of a store. It belongs to one instance and is dropped with it.
 pub(crate) struct HostState {
-    /// `None` for a spare instance whose guest has not called the host.
-    wasi: Option<WasiCtx>,
+    wasi: WasiCtx,
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
@@ -70,7 +69,7 @@ impl HostState {
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
-            wasi: authority.map(|authority| wasi::context(stdio, &log, Some(authority))),
+            wasi: wasi::context(stdio, &log, authority),
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
             authority: None,
@@ -239,9 +238,7 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.meter.count_host_call();
         WasiCtxView {
-            ctx: self
-                .wasi
-                .get_or_insert_with(|| wasi::context(Stdio::Log, &self.log, None)),
+            ctx: &mut self.wasi,
             table: &mut self.resources,
         }
     }
