@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::http_server_config::{CallerRights, HttpServerConfig, read_token};
-use crate::input::served_host::ServedHostFlags;
+use crate::input::served_host::{ServedHostFlags, warn_about_broken};
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
 use toolwit::tool::{ApprovalPolicy, ToolContext};
@@ -76,6 +76,7 @@ impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
+        warn_about_broken(printer, &host.registry());
         let mut options = HttpOptions::new(self.http);
         options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
         options = self

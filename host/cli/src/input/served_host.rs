@@ -8,10 +8,15 @@ use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::plugins::{AuthorityFlags, PluginFlags};
 use super::vectors::with_word_vectors;
-use toolwit::registry::WatchOptions;
+use crate::output::page::counted;
+use crate::output::printer::Printer;
+use toolwit::registry::{Registry, WatchOptions};
 use toolwit::tool::ApprovalPolicy;
 use toolwit::{Error, ErrorKind, Exposure, Phase, Toolwit};
 use toolwit_mcp_server::ServedContent;
+
+/// Maximum number of broken packages that a server names at its start.
+const BROKEN_SHOWN: usize = 5;
 
 /// Selects the tools that clients may call, their grants and their limits.
 #[derive(Clone, Debug, clap::Args)]
@@ -74,5 +79,23 @@ impl ServedHostFlags {
         }
         let host = host.exposure(exposure).watch(WatchOptions::default());
         host.background_discovery().build().await
+    }
+}
+
+/// Prints a warning for each broken package, because its tools are not served. Beyond [`BROKEN_SHOWN`], only their number.
+pub(crate) fn warn_about_broken(printer: Printer, registry: &Registry) {
+    let packages = registry.packages().iter();
+    let broken: Vec<_> = packages
+        .filter_map(|package| Some((package, package.reason()?)))
+        .collect();
+    for (package, reason) in broken.iter().take(BROKEN_SHOWN) {
+        printer.warn(format_args!("`{}` is not served: {}", package.name, reason.message));
+    }
+    let others = broken.len().saturating_sub(BROKEN_SHOWN);
+    if others > 0 {
+        printer.warn(format_args!(
+            "not served either: {}; `toolwit list` shows the reasons",
+            counted(others, "other broken package")
+        ));
     }
 }

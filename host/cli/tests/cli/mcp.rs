@@ -83,6 +83,28 @@ fn servers_refuse_missing_directories_and_public_addresses() {
     assert!(public.stderr.contains("no token"), "{}", public.stderr);
 }
 
+#[test]
+fn a_server_names_the_broken_packages_that_it_does_not_serve() {
+    let broken = |number| format!("tools/broken{number}.wasm");
+    let workspace = (1..=7).fold(Workspace::new(), |workspace, number| {
+        workspace.file(&broken(number), "not a component")
+    });
+    let served = workspace.run(&["mcp", "--plugins", "tools"]);
+    assert_eq!(
+        (served.code, served.stdout.as_str()),
+        (Some(0), ""),
+        "{}",
+        served.stderr
+    );
+    let warnings: Vec<_> = served.stderr.lines().collect();
+    assert_eq!(warnings.len(), 6, "{warnings:?}");
+    assert!(warnings[0].starts_with("warning: `broken1` is not served: it is not WebAssembly"));
+    assert!(warnings[5].contains("2 other broken packages"), "{warnings:?}");
+    fs::remove_dir_all(workspace.path().join("tools")).unwrap();
+    fs::create_dir(workspace.path().join("tools")).unwrap();
+    assert_eq!(workspace.run(&["mcp", "--plugins", "tools"]).stderr, "");
+}
+
 /// The first messages of a client. The input ends after them.
 const REQUESTS: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::served_host::ServedHostFlags;
+use crate::input::served_host::{ServedHostFlags, warn_about_broken};
 use crate::output::printer::Printer;
 use toolwit_mcp_server::{McpServer, Principal};
 
@@ -55,6 +55,7 @@ impl Mcp {
         }
         let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
+        warn_about_broken(printer, &host.registry());
         let principal = Principal::new("local", host).with_approvals(approvals);
         let server = McpServer::for_principal(principal).with_content(content);
         server.serve_stdio(cancel.clone()).await?;
