@@ -47,7 +47,7 @@ pub use inspect::imports::{Import, ImportSupport, Wasi3Disabled, WasiVersions};
 pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, PackageContext, component_wit};
 pub use inspect::lint::{Lint, LintRule, lint};
 pub use inspect::profile::Profile;
-pub use inspect::source::{read_component, read_wit};
+pub use inspect::source::{read_component, read_package_file, read_wit};
 pub use interceptor::PluginInterceptor;
 pub use link::compile::cache::CodeCache;
 pub use link::compile::cache_entries::CodeCacheUsage;

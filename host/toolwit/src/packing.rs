@@ -7,7 +7,7 @@ use toolwit_core::file::replace_file;
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, UI_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
-use toolwit_sandbox::read_component;
+use toolwit_sandbox::{read_component, read_package_file};
 
 /// A packing of a component: embeds its manifest and its WIT in it, so that the package is one file. By default, these are the
 /// files next to the component.
@@ -151,12 +151,12 @@ impl Packing {
 
 /// Returns whether a file has this content. A file that cannot be read does not.
 fn has_content(path: &Path, bytes: &[u8]) -> bool {
-    read_component(path, bytes.len() as u64).is_ok_and(|content| content == bytes)
+    read_package_file(path, bytes.len() as u64).is_ok_and(|content| content == bytes)
 }
 
 /// Reads a text file within the size limit. Rejects devices and pipes, which may be endless or block.
 fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
-    String::from_utf8(read_component(path, bytes_max)?).map_err(|error| {
+    String::from_utf8(read_package_file(path, bytes_max)?).map_err(|error| {
         let message = format!("{} is not UTF-8 text", path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })

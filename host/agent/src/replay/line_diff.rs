@@ -45,10 +45,13 @@ pub(super) fn limit_diff(diff: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the number of equal characters with which both lines of a difference of two lines begin; 0 for another difference.
+/// Returns the number of equal characters with which both lines begin, if one line was replaced by another; otherwise 0.
 fn common_chars(diff: &[String]) -> usize {
     let [removed, added] = diff else { return 0 };
-    let pairs = removed.chars().skip(1).zip(added.chars().skip(1));
+    let (Some(removed), Some(added)) = (removed.strip_prefix('-'), added.strip_prefix('+')) else {
+        return 0;
+    };
+    let pairs = removed.chars().zip(added.chars());
     pairs.take_while(|(one, other)| one == other).count()
 }
 
@@ -92,6 +95,12 @@ mod tests {
         ));
         let common = "x".repeat(COMMON_CHARS_SHOWN);
         assert_eq!(long, [format!("-…{common}a"), format!("+…{common}b")]);
+        let removed = limit_diff(vec![format!("-{common}{common}"), format!("-{common}{common}")]);
+        assert_eq!(
+            removed[0],
+            format!("-{common}{common}"),
+            "two removed lines are no pair"
+        );
         assert!(limit_diff(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
     }
 }

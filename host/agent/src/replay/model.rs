@@ -87,7 +87,8 @@ impl ChatModel for RecordedModel {
             });
         }
         let Some(answer) = recorded else {
-            let message = format!("the trace has {number} responses of the model, and the replay needs one more");
+            let responses = self.recording.answers.len();
+            let message = format!("the trace has {responses} responses of the model, and the replay needs another one");
             return Err(ModelError::Diverged { message });
         };
         answer.response()

@@ -14,6 +14,7 @@ use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, removed_tool, tool_in_facade, unknown_tool};
 use super::run_state::{DetachedRun, RunState};
 use crate::injection::CallGate;
+use crate::outcome::RunFailure;
 use crate::state::ConversationState;
 use crate::toolbox::facade_path;
 use toolwit_core::{
@@ -101,26 +102,38 @@ impl SingleCall {
         self.prepared.serial_group(&self.tool)
     }
 
-    /// Runs the call, unless it was cancelled before. After a later cancellation or the deadline of the run, the tool has
+    /// Waits for `lock`, if there is one, then runs the call while it holds the lock. The call does not begin if it is
+    /// cancelled, or if the deadline of the run is reached, before that. After a later cancellation or deadline, the tool has
     /// [`STOP_GRACE`] to end by itself.
-    pub(crate) async fn run(self) -> EndedCall {
+    pub(crate) async fn run<G>(self, lock: Option<impl Future<Output = G>>) -> EndedCall {
         let Self {
             run,
             prepared,
             tool,
             body,
         } = self;
-        if run.stop.is_cancelled() {
-            let error = not_run(ErrorKind::Cancelled, "the call was cancelled before it began");
-            let outcome = CallOutcome::Returned(Box::new(Err(ToolError::Model(error))));
-            let finished = FinishedCall::new(outcome, Duration::ZERO);
-            return EndedCall {
-                run,
-                prepared,
-                tool,
-                finished,
-            };
-        }
+        let entered = if run.stop.is_cancelled() {
+            Err(RunFailure::Cancelled)
+        } else if let Some(lock) = lock {
+            tokio::select! {
+                biased;
+                failure = run.stop.wait() => Err(failure),
+                guard = lock => Ok(Some(guard)),
+            }
+        } else {
+            Ok(None)
+        };
+        let _guard = match entered {
+            Ok(guard) => guard,
+            Err(failure) => {
+                return EndedCall {
+                    run,
+                    prepared,
+                    tool,
+                    finished: not_begun(&failure),
+                };
+            }
+        };
         let started = Instant::now();
         let mut body = pin!(body);
         let ended = tokio::select! {
@@ -143,6 +156,16 @@ impl SingleCall {
             finished,
         }
     }
+}
+
+/// Returns the end of a call that the run stopped before it began.
+fn not_begun(failure: &RunFailure) -> FinishedCall {
+    let error = match failure {
+        RunFailure::Cancelled => not_run(ErrorKind::Cancelled, "the call was cancelled before it began"),
+        failure => not_run(ErrorKind::LoopLimit, &failure.to_string()),
+    };
+    let outcome = CallOutcome::Returned(Box::new(Err(ToolError::Model(error))));
+    FinishedCall::new(outcome, Duration::ZERO)
 }
 
 impl EndedCall {

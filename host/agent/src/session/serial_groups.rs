@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 /// The number of groups above which unused groups are removed.
 const CLEANUP_THRESHOLD: usize = 64;
 
-/// The locks of serial groups, so that the calls of one group run one after the other, in the order in which they were made.
+/// The locks of serial groups, so that the calls of one group run one after the other.
 #[derive(Default)]
 pub(super) struct SerialGroups {
     groups: Mutex<HashMap<u64, Arc<tokio::sync::Mutex<()>>>>,

@@ -189,16 +189,8 @@ impl ToolSession {
                 });
             }
         };
-        // A cancelled call does not wait: it ends at once.
-        let _group = match call.serial_group() {
-            Some(group) => tokio::select! {
-                biased;
-                () = context.cancel().cancelled() => None,
-                guard = self.groups.enter(group) => Some(guard),
-            },
-            None => None,
-        };
-        let ended = call.run().await;
+        let lock = call.serial_group().map(|group| self.groups.enter(group));
+        let ended = call.run(lock).await;
         let answer = ended.record(&mut *self.state.lock().await);
         Ok(SessionAnswer {
             tool: Some(answer.tool),

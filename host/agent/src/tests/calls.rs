@@ -136,6 +136,27 @@ async fn calls_of_one_serial_group_run_sequentially() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_of_a_session_waits_for_its_serial_group_until_the_deadline() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let hanging = tool_async("hanging", std::future::pending);
+    let tools: [Arc<dyn Tool>; 2] = [Arc::new(Serial(hanging)), Arc::new(Serial(logging("next", &log)))];
+    let limits = LoopLimits {
+        wall_ms_max: 5_000,
+        ..LoopLimits::default()
+    };
+    let session = ToolSession::begin(Conversation::builder().tools(tools).limits(limits))
+        .await
+        .unwrap();
+    let context = ToolContext::new();
+    let call = |name| session.call(name, Arguments::new(), &context);
+    let (_, next) = tokio::join!(call("hanging"), call("next"));
+    let result = next.unwrap().result;
+    assert!(result.content().contains("time limit of 5s"), "{}", result.content());
+    assert!(log.lock().unwrap().is_empty(), "it did not begin");
+    assert_eq!(call("next").await.unwrap().result.content(), "next");
+}
+
 // accept: 129, attack: E7
 #[tokio::test]
 async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {

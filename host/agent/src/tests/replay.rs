@@ -205,7 +205,10 @@ async fn missing_response_of_the_model_fails_the_run() {
     let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
     let failed = conversation.run("Pay again.").await.unwrap_err();
-    assert!(failed.report().message.contains("one more"), "{failed}");
+    assert!(
+        failed.report().message.contains("has 1 responses of the model"),
+        "{failed}"
+    );
 }
 
 #[test]

@@ -28,14 +28,15 @@ impl AccessToken {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("make one with `openssl rand -base64 32`")
         };
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(refused("has characters that a header cannot carry".to_owned()));
+        }
+        // Every character is one byte.
         if token.len() < TOKEN_CHARS_MIN {
             return Err(refused(format!(
                 "has {} characters; it needs {TOKEN_CHARS_MIN}",
                 token.len()
             )));
-        }
-        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(refused("has characters that a header cannot carry".to_owned()));
         }
         Ok(Self {
             digest: blake3::hash(token.as_bytes()),

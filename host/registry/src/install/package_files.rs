@@ -13,7 +13,7 @@ use crate::scan::{PackageContent, inspect_content};
 use toolwit_core::file::StagedFile;
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::read_component;
+use toolwit_sandbox::{read_component, read_package_file};
 
 /// The change of a file of a package that is added.
 enum FileChange {
@@ -60,7 +60,12 @@ fn plan_change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileC
     match &new.files {
         NewFiles::Downloaded { component, .. } if extension == EXTENSION => Ok(FileChange::Write(component.clone())),
         NewFiles::OnDisk if source.exists() => {
-            let bytes = read_component(&source, bytes_max(extension)).map_err(|error| {
+            let read = if extension == EXTENSION {
+                read_component
+            } else {
+                read_package_file
+            };
+            let bytes = read(&source, bytes_max(extension)).map_err(|error| {
                 let message = format!("{} cannot be copied: {}", source.display(), error.message);
                 Error::new(error.kind, Phase::Registry, message).with_source(error)
             })?;

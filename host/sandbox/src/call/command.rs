@@ -8,7 +8,7 @@ use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::{require_within, result_too_large};
 use crate::link::host::log_buffer::LogBuffer;
-use crate::link::host::wasi::Stdio;
+use crate::link::host::wasi_context::Stdio;
 use crate::values::decode::DecodeError;
 use toolwit_core::Error;
 use toolwit_core::{Arguments, ToolResult, ToolStatus};

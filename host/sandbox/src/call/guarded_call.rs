@@ -16,7 +16,7 @@ use super::tool_result::require_artifacts_within;
 use crate::grants::authority::{Authority, ConversationNumber};
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::CallStack;
-use crate::link::host::wasi::Stdio;
+use crate::link::host::wasi_context::Stdio;
 use crate::link::limits::call_clock::CallClock;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind};

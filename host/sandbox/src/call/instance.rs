@@ -18,7 +18,7 @@ use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::FuelMeter;
 use crate::link::host::host_state::{HostSetup, HostState};
 use crate::link::host::http::Network;
-use crate::link::host::wasi::Stdio;
+use crate::link::host::wasi_context::Stdio;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::stop_flag::StopFlag;
 use crate::link::limits::streams_too_large::StreamsTooLarge;

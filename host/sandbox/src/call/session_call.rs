@@ -18,7 +18,7 @@ use super::tool_result::tool_result;
 use crate::grants::authority::Authority;
 use crate::inspect::inspection::id_parameter;
 use crate::link::host::host_api::CallStack;
-use crate::link::host::wasi::Stdio;
+use crate::link::host::wasi_context::Stdio;
 use crate::values::decode::decode_arguments;
 use crate::values::encode::{FoundHandle, find_handles};
 use crate::values::types::{ResourceIndex, Shape};

@@ -12,7 +12,7 @@ use crate::call::instance::Instance;
 use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;
 use crate::grants::authority::Authority;
-use crate::link::host::wasi::Stdio;
+use crate::link::host::wasi_context::Stdio;
 use crate::values::dynamic_export::{DiscoveredTool, ListedTool, ToolContract};
 use toolwit_core::limits::DISCOVERY_WALL_MAX;
 use toolwit_core::text::printable;

@@ -141,17 +141,31 @@ pub fn read_wit(path: &Path) -> Option<AdjacentWit> {
     if !path.exists() {
         return None;
     }
-    let text = read_component(path, WIT_BYTES_MAX).map_err(|error| error.message.clone());
+    let text = read_package_file(path, WIT_BYTES_MAX).map_err(|error| error.message.clone());
     let text = text.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned()));
     Some(text.map_or_else(AdjacentWit::Unreadable, AdjacentWit::Text))
 }
 
-/// Reads a component file, or another file of a package. Before opening it, refuses a file that is not a regular file. Before
-/// reading it, refuses one that is larger than `bytes_max`.
+/// Reads a component file. Before opening it, refuses a file that is not a regular file. Before reading it, refuses one that
+/// is larger than `bytes_max`, the value of `component_bytes_max`.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
 pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    read_file(path, bytes_max, Some("component_bytes_max"))
+}
+
+/// Reads another file of a package, such as its manifest, with the same checks as [`read_component`]. Its maximum size is not
+/// a setting.
+///
+/// # Errors
+/// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
+pub fn read_package_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    read_file(path, bytes_max, None)
+}
+
+/// Reads a regular file of at most `bytes_max` bytes. `setting` is the name of this limit, if an operator can change it.
+fn read_file(path: &Path, bytes_max: u64, setting: Option<&'static str>) -> Result<Vec<u8>, Error> {
     let unreadable = |error: io::Error| {
         let message = format!("{} could not be read: {error}", path.display());
         Error::new(ErrorKind::Io, Phase::Load, message).with_source(error)
@@ -167,11 +181,11 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     }
     let too_large = |found: u64| {
         let message = format!("it has {} and may have {}", ByteCount(found), ByteCount(bytes_max));
-        Error::new(ErrorKind::FileBytes, Phase::Load, message).with_limit(ExceededLimit::new(
-            "component_bytes_max",
-            bytes_max,
-            found,
-        ))
+        let error = Error::new(ErrorKind::FileBytes, Phase::Load, message);
+        match setting {
+            Some(setting) => error.with_limit(ExceededLimit::new(setting, bytes_max, found)),
+            None => error,
+        }
     };
     if metadata.len() > bytes_max {
         return Err(too_large(metadata.len()));

@@ -46,7 +46,8 @@ pub(crate) struct CallAuthority {
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
-    denials: Mutex<DenialLog>,
+    /// The denied accesses; `None` if there are none, as in most calls.
+    denials: Mutex<Option<Box<DenialLog>>>,
     /// The allowed accesses, as text for the trace.
     allowed_accesses: Mutex<BTreeSet<String>>,
     /// Whether another plugin makes the call and lacks some of this plugin's rights.
@@ -150,8 +151,7 @@ impl CallAuthority {
         if let AccessRequest::File("/dev/urandom" | "/dev/random", AccessMode::Read) = request {
             return;
         }
-        self.denials()
-            .record_request(&self.plugin, request, denial, &self.redactor);
+        self.with_denials(|denials| denials.record_request(&self.plugin, request, denial, &self.redactor));
     }
 
     /// Records a denied access that no grant would allow, such as one beyond a limit. The guest was informed of it.
@@ -186,14 +186,20 @@ impl CallAuthority {
 
     /// Adds accesses that were denied to a nested call.
     pub(crate) fn record_nested(&self, denied: Vec<DeniedAccess>) {
-        self.denials().extend(denied);
+        if !denied.is_empty() {
+            self.with_denials(|denials| denials.extend(denied));
+        }
     }
 
     fn record(&self, denied: DeniedAccess, notice: DenialNotice) {
-        self.denials().record(denied, notice, &self.redactor);
+        self.with_denials(|denials| denials.record(denied, notice, &self.redactor));
     }
 
-    fn denials(&self) -> MutexGuard<'_, DenialLog> {
+    fn with_denials(&self, change: impl FnOnce(&mut DenialLog)) {
+        change(self.denials().get_or_insert_default());
+    }
+
+    fn denials(&self) -> MutexGuard<'_, Option<Box<DenialLog>>> {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,7 +252,11 @@ impl CallAuthority {
     /// Call it once, because it takes the recorded accesses.
     pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let redacted = self.redact(outcome);
-        let mut concluded = std::mem::take(&mut *self.denials()).conclude(redacted);
+        let denials = self.denials().take();
+        let mut concluded = match denials {
+            Some(denials) => denials.conclude(redacted),
+            None => redacted,
+        };
         if let Ok(result) = &mut concluded {
             let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
             result.accesses.extend(std::mem::take(&mut *accesses));

@@ -145,10 +145,10 @@ impl DenialLog {
                 let log = error.log.clone();
                 Err(match reported {
                     Some(reported) => self.into_error(reported, Some(error)).with_log(log),
-                    None => error.with_denied(self.accesses),
+                    None => with_more_denied(error, self.accesses),
                 })
             }
-            (Err(error), _) => Err(error.with_denied(self.accesses)),
+            (Err(error), _) => Err(with_more_denied(error, self.accesses)),
         }
     }
 
@@ -172,6 +172,12 @@ impl DenialLog {
             None => error,
         }
     }
+}
+
+/// Adds denied accesses to those that an error already lists, such as the error of a call that was refused.
+fn with_more_denied(error: Error, accesses: Vec<DeniedAccess>) -> Error {
+    let denied = error.denied.iter().cloned().chain(accesses).collect();
+    error.with_denied(denied)
 }
 
 /// Describes a denied access, with the grant that would allow it, if there is one.
@@ -279,6 +285,28 @@ mod tests {
         assert!(log().conclude(Ok(ToolResult::text("fine"))).unwrap().denied.is_empty());
         let failed = log().conclude(Ok(ToolResult::error("no API key"))).unwrap();
         assert_eq!(failed.denied[0].access, ENVIRONMENT_READ);
+    }
+
+    #[test]
+    fn a_refused_call_lists_its_refusal_and_then_the_accesses_of_the_guest() {
+        let access = |name: &str| DeniedAccess {
+            access: name.to_owned(),
+            ..denied_environment("notes", &Denial::NoRule(Capability::Env))
+        };
+        let refused =
+            || Error::new(ErrorKind::Denied, Phase::Execute, "refused").with_denied(vec![access("be called")]);
+        let listed = |log: DenialLog| {
+            let error = log.conclude(Err(refused())).unwrap_err();
+            error
+                .denied
+                .iter()
+                .map(|denied| denied.access.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(listed(DenialLog::default()), ["be called"]);
+        let mut log = DenialLog::default();
+        log.record(access("open a file"), DenialNotice::Silent, &Redactor::default());
+        assert_eq!(listed(log), ["be called", "open a file"]);
     }
 
     #[test]

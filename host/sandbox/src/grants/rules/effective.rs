@@ -308,10 +308,14 @@ impl EffectiveRights {
     /// checked. A changed blackboard rule counts as revoked.
     #[must_use]
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
+        fn exposed_variables(rules: &GrantRules) -> impl Iterator<Item = &String> {
+            rules.secrets.iter().filter_map(|rule| rule.exposed_as.as_ref())
+        }
         let (now, before) = (&self.rules, &earlier.rules);
         let fixed_rights_are_equal = now.files == before.files
             && self.real_paths == earlier.real_paths
             && now.env == before.env
+            && exposed_variables(now).eq(exposed_variables(before))
             && now.config == before.config
             && now.keyvalue == before.keyvalue
             && now.clock == before.clock

@@ -284,7 +284,7 @@ impl HttpRule {
 /// # Errors
 /// For a port that is not a number up to 65535. The host and the path are not checked.
 pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<String>), RuleError> {
-    let path_start = text.find('/').unwrap_or(text.len());
+    let path_start = text.find(['/', '?', '#']).unwrap_or(text.len());
     let (authority, path) = text.split_at(path_start);
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),

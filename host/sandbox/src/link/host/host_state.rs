@@ -6,7 +6,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime::{CallHook, Store, StoreContextMut};
 use wasmtime_wasi::cli::WasiCliView;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::environment::EnvironmentView;
@@ -15,7 +15,8 @@ use super::host_api::{CallStack, ConversationAccess};
 use super::host_objects::{LARGEST_OBJECT_BYTES, concurrent_bytes, held_bytes};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::log_buffer::LogBuffer;
-use super::wasi::{self, Stdio};
+use super::wasi;
+use super::wasi_context::{Stdio, WasiContext};
 use crate::grants::authority::Authority;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::GrowthLimiter;
@@ -38,7 +39,7 @@ pub(crate) struct HostSetup<'a> {
 
 /// The data of a store. It belongs to one instance and is dropped with it.
 pub(crate) struct HostState {
-    wasi: WasiCtx,
+    wasi: WasiContext,
     http: WasiHttpCtx,
     gate: HttpGate,
     files: Files,
@@ -69,7 +70,7 @@ impl HostState {
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {
-            wasi: wasi::context(stdio, &log, authority),
+            wasi: WasiContext::new(stdio, &log, authority),
             http: wasi::http_context(),
             gate: HttpGate::new(setup.network.clone()),
             authority: None,
@@ -238,7 +239,7 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.meter.count_host_call();
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self.wasi.get(),
             table: &mut self.resources,
         }
     }

@@ -17,3 +17,4 @@ pub(crate) mod log_buffer;
 mod near;
 pub(crate) mod wasi;
 pub(crate) mod wasi3;
+pub(crate) mod wasi_context;

@@ -71,7 +71,7 @@ impl ScriptedModel {
     /// without an action, keys that do not fit together, a malformed reference, and an expectation that can never fail or never
     /// hold. For a scenario without turns, the error has no line.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
-        parse("the scenario", text)
+        parse("the scenario", text, None)
     }
 
     /// Reads a scenario from a file. The file name without its extension is the default name of the script.
@@ -87,23 +87,19 @@ impl ScriptedModel {
             .map_err(std::io::Error::other)
             .flatten()
             .map_err(|error| unusable(&subject, format!("cannot be read: {error}")))?;
-        let script = parse(&subject, &text)?;
-        Ok(match name {
-            Some(name) if script.name == Self::new().name => script.with_name(name),
-            _ => script,
-        })
+        parse(&subject, &text, name)
     }
 }
 
-/// Parses a scenario. `subject` describes it in errors.
-fn parse(subject: &str, text: &str) -> Result<ScriptedModel, ModelError> {
+/// Parses a scenario. `subject` describes it in errors. A scenario without a name gets `default_name`, if there is one.
+fn parse(subject: &str, text: &str, default_name: Option<String>) -> Result<ScriptedModel, ModelError> {
     let file: ScenarioFile =
         toml::from_str(text).map_err(|error| invalid_at(subject, text, error.span(), error.message()))?;
     if file.turn.is_empty() {
         return Err(unusable(subject, "has no `[[turn]]`"));
     }
     let mut script = ScriptedModel::new();
-    script.name = file.name.unwrap_or(script.name);
+    script.name = file.name.or(default_name).unwrap_or(script.name);
     script.prompt = file.prompt;
     for entry in file.turn {
         let span = entry.span();

@@ -51,6 +51,9 @@ fn instance_is_kept_only_if_no_right_was_revoked() {
     assert!(!a.can_keep_instance_of(&both), "less than before");
     let env = effective(r#"env = [{ name = "A" }]"#);
     assert!(!env.can_keep_instance_of(&a), "variables are fixed at instantiation");
+    let secret = effective(r#"secrets = [{ name = "KEY", env = "KEY", expose = true }]"#);
+    assert!(!secret.can_keep_instance_of(&a), "an exposed secret is a variable");
+    assert!(secret.can_keep_instance_of(&secret));
 }
 
 #[test]
