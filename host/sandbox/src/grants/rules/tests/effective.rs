@@ -51,7 +51,7 @@ fn instance_is_kept_only_if_no_right_was_revoked() {
     assert!(!a.can_keep_instance_of(&both), "less than before");
     let env = effective(r#"env = [{ name = "A" }]"#);
     assert!(!env.can_keep_instance_of(&a), "variables are fixed at instantiation");
-    let secret = effective(r#"secrets = [{ name = "KEY", env = "KEY", expose = true }]"#);
+    let secret = effective(r#"secrets = [{ name = "KEY", from = "environment", expose = true, variable = "KEY" }]"#);
     assert!(!secret.can_keep_instance_of(&a), "an exposed secret is a variable");
     assert!(secret.can_keep_instance_of(&secret));
 }
