@@ -23,13 +23,13 @@ pub enum ErrorKind {
     UnknownTool,
     /// Several tools have this name.
     AmbiguousTool,
-    /// The tool exists but cannot be called now.
+    /// The tool exists but cannot be called now, or a call lacks something that it needs, such as a blackboard.
     ToolUnavailable,
     /// The tool ran and failed.
     Tool,
     /// The entity behind the tool is gone.
     EntityGone,
-    /// An object that a guest returned cannot become tools.
+    /// A list of dynamic tools or an object is invalid, so that it cannot become tools.
     InvalidProvider,
     /// The bytes are not a valid component.
     MalformedComponent,
@@ -37,7 +37,7 @@ pub enum ErrorKind {
     UnknownImport,
     /// The component uses a feature that the host does not support.
     Unsupported,
-    /// A file or directory could not be read or written.
+    /// A file, directory, stream or connection could not be used.
     Io,
     /// A setting or a configuration file is invalid.
     Configuration,
@@ -45,7 +45,7 @@ pub enum ErrorKind {
     Trap,
     /// The call consumed all its fuel.
     Fuel,
-    /// The call ran past its deadline.
+    /// The call or another operation exceeded its time limit.
     Timeout,
     /// The guest exceeded its memory limit.
     Memory,
@@ -63,19 +63,19 @@ pub enum ErrorKind {
     HostCallBytes,
     /// The guest made too many or too deeply nested calls of tools.
     NestedCalls,
-    /// The guest holds too many host resources, or too much memory of the host in them.
+    /// The guest holds too many host resources, or too much memory of the host in them. Or a blackboard is full.
     Resources,
-    /// A file is larger than allowed.
+    /// A file or a download is larger than allowed.
     FileBytes,
-    /// The host has no free slot for another instance.
+    /// The host has no free slot for another instance, call or session. Or an earlier call in the same session still runs.
     Busy,
     /// A call would enter an instance that is already on the call stack.
     Reentrant,
-    /// The caller cancelled.
+    /// The caller or the user cancelled the call or another operation.
     Cancelled,
     /// The grants, the approval policy, the approver or an interceptor do not allow the call or the access.
     Denied,
-    /// A key or another value that the plugin needs is missing.
+    /// A key or another value that a plugin or a server needs is missing.
     MissingKey,
     /// The model, or the connection to it, failed.
     Model,
@@ -121,9 +121,9 @@ impl fmt::Display for ErrorKind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Reading flags, configuration or the plugin directory.
+    /// Reading flags, configuration or the plugin directory, or other preparations.
     Registry,
-    /// Checking and compiling a component.
+    /// Checking and compiling a component, or connecting to a server.
     Load,
     /// Resolving a component's imports against the interfaces of the host.
     Link,
@@ -151,11 +151,12 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceededLimit {
-    /// The name of the limit in the API (`memory_bytes_max`); see [`all_limits`](crate::limits::all_limits).
+    /// The name of the limit in snake case, such as `memory_bytes_max`. [`all_limits`](crate::limits::all_limits) describes the
+    /// limits.
     pub limit: &'static str,
     /// The limit. Times are in milliseconds.
     pub max: u64,
-    /// The amount that was used or requested, or `max` if it was not counted beyond the limit.
+    /// The amount that was used or requested. It is `max` if the host does not count beyond the limit.
     pub used: u64,
 }
 
@@ -189,7 +190,7 @@ pub struct ErrorReport {
     /// The innermost agent in which the error occurred, if it occurred in an agent that a tool runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// One sentence, lowercase, without full stop.
+    /// The message: one sentence, lowercase, without full stop.
     pub message: String,
     /// A suggestion for the reader of the error. The reader may be a model, so the suggestion does not name the grant that
     /// would allow a denied access; `denied` names it for the operator.
@@ -200,7 +201,7 @@ pub struct ErrorReport {
     /// The error value that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Standard output, standard error and log of the guest until it failed. It is for operators and never serialised.
+    /// Standard output, standard error and log of the guest until it failed, for the operator. Never serialised.
     #[serde(skip)]
     pub log: Option<Arc<str>>,
     /// The accesses that the host denied before the error, for the operator. The first one is the cause of an error of the kind
@@ -302,15 +303,15 @@ impl Error {
     }
 
     /// Redacts the message, the suggestion, the details and the log. The source is replaced by its redacted text.
-    pub fn redacted(mut self, text: &dyn Fn(&str) -> String, value: &dyn Fn(&mut Value)) -> Self {
-        self.0.message = text(&self.0.message);
-        self.0.suggestion = self.0.suggestion.as_deref().map(text);
+    pub fn redacted(mut self, redact_text: &dyn Fn(&str) -> String, redact_value: &dyn Fn(&mut Value)) -> Self {
+        self.0.message = redact_text(&self.0.message);
+        self.0.suggestion = self.0.suggestion.as_deref().map(redact_text);
         if let Some(details) = &mut self.0.details {
-            value(details);
+            redact_value(details);
         }
-        self.0.log = self.0.log.as_deref().map(|log| text(log).into());
+        self.0.log = self.0.log.as_deref().map(|log| redact_text(log).into());
         self.0.source = self.0.source.map(|source| {
-            let redacted = text(&source.to_string());
+            let redacted = redact_text(&source.to_string());
             Arc::from(Box::<dyn StdError + Send + Sync>::from(redacted))
         });
         self

@@ -1,4 +1,4 @@
-//! The health of tools: what the outcome of a call shows about it, and for how long that is valid.
+//! The health of tools: how the outcome of a call determines it, and how long it is valid.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// The time for which a success is valid. Later, the tool may have stopped working.
 const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// A tool that did not load or whose call failed, when that was last checked.
+/// A tool whose last health check failed: its component did not load, or its call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailingTool {
     /// The tool.
@@ -26,7 +26,8 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the state of a tool at a time. It is unknown if the last check is too old, or if no check was about a call.
+/// Returns the state of a tool at a time. The state is unknown if the last check is too old, or if the component loads and no
+/// call was checked.
 #[must_use]
 pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     let age = Duration::from_millis(now_ms.saturating_sub(health.checked_ms));
@@ -71,13 +72,13 @@ mod tests {
     use super::*;
     use crate::store::CallRecord;
 
-    fn failed(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
+    fn check_failure(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
         check_outcome(Err(&Error::new(kind, phase, "no")))
     }
 
     // accept: 122, accept: 136
     #[test]
-    fn failure_that_the_caller_caused_does_not_mark_a_tool_as_broken() {
+    fn failure_marks_a_tool_as_broken_only_if_the_tool_caused_it() {
         for (kind, phase) in [
             (ErrorKind::InvalidArguments, Phase::Validate),
             (ErrorKind::Denied, Phase::Execute),
@@ -88,7 +89,7 @@ mod tests {
             (ErrorKind::MissingKey, Phase::Execute),
             (ErrorKind::Tool, Phase::Execute),
         ] {
-            assert_eq!(failed(kind, phase), None, "{kind} {phase}");
+            assert_eq!(check_failure(kind, phase), None, "{kind} {phase}");
         }
         assert_eq!(check_outcome(Ok(&ToolResult::error("no such customer"))), None);
         let failure = || CheckOutcome::Failure("no".to_owned());
@@ -100,10 +101,10 @@ mod tests {
             ErrorKind::ResultBytes,
         ] {
             let check = Some((CheckStage::Execution, failure()));
-            assert_eq!(failed(kind, Phase::Execute), check, "{kind}");
+            assert_eq!(check_failure(kind, Phase::Execute), check, "{kind}");
         }
         assert_eq!(
-            failed(ErrorKind::UnknownImport, Phase::Link),
+            check_failure(ErrorKind::UnknownImport, Phase::Link),
             Some((CheckStage::Import, failure()))
         );
         assert_eq!(
@@ -115,12 +116,12 @@ mod tests {
     #[test]
     fn health_expires() {
         let mut health = ToolHealth::default();
-        let record = |outcome, at_ms| CallRecord::check(CheckStage::Execution, outcome, at_ms);
-        health.record(&record(CheckOutcome::Failure("no".to_owned()), 1_000));
+        let call_record = |outcome, at_ms| CallRecord::check(CheckStage::Execution, outcome, at_ms);
+        health.record(&call_record(CheckOutcome::Failure("no".to_owned()), 1_000));
         let day = 24 * 3_600 * 1_000;
         assert_eq!(current_state(&health, 2_000), HealthState::Broken);
         assert_eq!(current_state(&health, 1_000 + day), HealthState::Unknown);
-        health.record(&record(CheckOutcome::Success, 5_000));
+        health.record(&call_record(CheckOutcome::Success, 5_000));
         assert_eq!(current_state(&health, 5_000 + 29 * day), HealthState::Healthy);
         assert_eq!(current_state(&health, 5_000 + 31 * day), HealthState::Unknown);
     }

@@ -12,7 +12,7 @@ use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Runtime;
 
-/// The current [`Registry`] of plugin directories. Clones share it.
+/// The current [`Registry`] of plugin directories. Clones share its state.
 ///
 /// Earlier snapshots stay valid: a tool of a replaced package continues to use the old version. Subscribers are notified once
 /// for each change of the packages, however many file system events caused it.
@@ -26,10 +26,10 @@ pub(crate) struct LiveState {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,
     pub(crate) current: watch::Sender<Registry>,
-    /// The files of the last scan. Locked during a scan: concurrent scans could publish out of order.
+    /// The files of the last scan. The lock is held during a scan, because concurrent scans could publish out of order.
     pub(crate) files: Mutex<ScannedFiles>,
-    /// Locked during a discovery, so that no plugin runs twice.
-    pub(crate) discovery: Mutex<()>,
+    /// Held during a discovery, so that concurrent discoveries do not run the same plugin twice.
+    pub(crate) discovery_lock: Mutex<()>,
 }
 
 /// The result of [`LiveRegistry::refresh`].
@@ -64,7 +64,7 @@ impl LiveRegistry {
             scan,
             current: watch::Sender::new(registry),
             files: Mutex::new(files),
-            discovery: Mutex::default(),
+            discovery_lock: Mutex::default(),
         };
         Self { inner: Arc::new(state) }
     }
@@ -110,7 +110,7 @@ impl LiveRegistry {
         self.inner.scan.is_none()
     }
 
-    /// Returns the paths to directories and component files that it scans; no paths for a registry that never changes.
+    /// Returns the scanned paths: directories and component files. The list is empty for a registry that never changes.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         self.inner.scan.as_ref().map_or(&[], Scan::paths)

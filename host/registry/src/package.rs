@@ -14,7 +14,7 @@ use toolwit_sandbox::Plugin;
 pub(crate) const EXTENSION: &str = "wasm";
 
 /// Reserved names: the ids of native tools, of tools of MCP servers and of the host's own tools start with them.
-const RESERVED: [&str; 3] = ["host", "mcp", "native"];
+const RESERVED_NAMES: [&str; 3] = ["host", "mcp", "native"];
 
 /// A component file in a plugin directory, with its manifest.
 #[derive(Clone)]
@@ -24,11 +24,11 @@ pub struct Package {
     pub name: String,
     /// The component file.
     pub path: PathBuf,
-    /// Its manifest: the file next to it, or else the one that it contains.
+    /// The manifest: the file next to the component, or else the manifest that the component contains.
     pub manifest: Option<Arc<Manifest>>,
-    /// Whether it can be used.
+    /// Whether the package can be used.
     pub status: PackageStatus,
-    /// The reason why the last discovery of its dynamic tools failed.
+    /// The error of the last discovery of its dynamic tools, if it failed.
     pub(crate) discovery_failure: Option<Arc<Error>>,
 }
 
@@ -75,14 +75,14 @@ impl Package {
     /// if it has no requests in such a format, or if it is broken.
     ///
     /// # Errors
-    /// As [`RequestedPermissions::read`].
+    /// Those of [`RequestedPermissions::read`]; [`ErrorKind::Internal`] if the reading task panics.
     pub async fn read_requested_permissions(&self) -> Result<Option<RequestedPermissions>, Error> {
         let Some(plugin) = self.plugin().cloned() else {
             return Ok(None);
         };
         let path = self.path.clone();
-        let read = tokio::task::spawn_blocking(move || RequestedPermissions::read(&plugin, &path));
-        read.await.unwrap_or_else(|error| {
+        let reading = tokio::task::spawn_blocking(move || RequestedPermissions::read(&plugin, &path));
+        reading.await.unwrap_or_else(|error| {
             let message = "reading the requested permissions failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         })
@@ -94,7 +94,8 @@ impl Package {
         self.manifest.as_deref().map(Manifest::tier).unwrap_or_default()
     }
 
-    /// Creates a package that cannot be used. Its name is the file name if that is not a valid plugin name.
+    /// Creates a package that cannot be used. If the file name without its extension is not a valid plugin name, the package
+    /// has the complete file name as its name.
     pub(crate) fn broken(path: &Path, error: Error) -> Self {
         let name =
             name_of(path).unwrap_or_else(|_| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
@@ -131,14 +132,14 @@ pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
 /// allowed. The error is the rest of a sentence that begins with the name, such as `starts with a dot`.
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     const BYTES_MAX: usize = 64;
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || !name.chars().all(fits) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || !name.chars().all(is_allowed) {
         return Err("is empty or contains characters that are not allowed in a plugin's name");
     }
     if name.starts_with('.') {
         return Err("starts with a dot");
     }
-    if RESERVED.contains(&identity_of(name).as_str()) {
+    if RESERVED_NAMES.contains(&identity_of(name).as_str()) {
         return Err("is reserved: the ids of tools that are not from plugins begin with it");
     }
     if name.len() > BYTES_MAX {

@@ -38,7 +38,7 @@ pub struct OperatorPolicy {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ApprovalSettings {
-    /// The mode of each effect class that has no mode of its own.
+    /// The mode of each effect class for which no mode is set.
     pub default: Option<ApprovalMode>,
     /// The mode of tools of the class `read`.
     pub read: Option<ApprovalMode>,
@@ -46,7 +46,7 @@ pub struct ApprovalSettings {
     pub idempotent: Option<ApprovalMode>,
     /// The mode of tools of the class `write`.
     pub write: Option<ApprovalMode>,
-    /// Rules for single tools. The first that applies decides.
+    /// Rules for the tools that match a pattern. The first rule that applies to a call decides.
     pub rule: Vec<ApprovalRule>,
 }
 
@@ -80,8 +80,8 @@ impl OperatorPolicy {
         text_file::parse(&text, &name, hint).map(Some)
     }
 
-    /// Converts the settings to an approval policy. `mode`, if there is one, replaces the modes of all effect classes; the
-    /// rules for single tools and the effect classes of tools remain.
+    /// Converts the settings to an approval policy. `mode`, if there is one, replaces the modes of all effect classes.
+    /// It does not change the rules and the effect classes of tools.
     #[must_use]
     pub fn approval_policy(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
         let settings = &self.approval;
@@ -134,13 +134,13 @@ mod tests {
             .with_rule(ApprovalRule::new("bank", ApprovalMode::Deny))
             .with_effect("crm/*", EffectClass::Idempotent);
         assert_eq!(policy.approval_policy(None), expected);
-        let always = policy.approval_policy(Some(ApprovalMode::Always));
+        let with_mode = policy.approval_policy(Some(ApprovalMode::Always));
         assert_eq!(
-            always,
+            with_mode,
             ApprovalPolicy::of_mode(ApprovalMode::Always)
                 .with_rule(ApprovalRule::new("bank", ApprovalMode::Deny))
                 .with_effect("crm/*", EffectClass::Idempotent),
-            "an option replaces the modes and keeps the rules"
+            "`mode` replaces the modes and keeps the rules"
         );
         assert_eq!(
             OperatorPolicy::default().approval_policy(None),

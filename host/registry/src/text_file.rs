@@ -1,6 +1,6 @@
 //! Text files with a limited size, and their content as TOML.
 
-use std::io::ErrorKind as FileError;
+use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -21,8 +21,8 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error>
     };
     match read_text_file(path, bytes_max) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == FileError::NotFound => Ok(None),
-        Err(error) if matches!(error.kind(), FileError::InvalidInput | FileError::FileTooLarge) => {
+        Err(error) if error.kind() == IoErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), IoErrorKind::InvalidInput | IoErrorKind::FileTooLarge) => {
             Err(unusable(&name, &error.to_string()))
         }
         Err(error) => Err(unreadable(error)),
@@ -44,11 +44,11 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str, hint: &str) -
 }
 
 /// Returns the error for a file, or a section of a component, that cannot be used.
-pub(crate) fn unusable(origin: &str, why: &str) -> Error {
+pub(crate) fn unusable(origin: &str, reason: &str) -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
-        format!("{origin} cannot be used: {why}"),
+        format!("{origin} cannot be used: {reason}"),
     )
 }
 

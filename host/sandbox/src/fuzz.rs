@@ -77,17 +77,21 @@ fn generate_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
         16 => WitType::Tuple((0..item_count).map(|_| *inner()).collect()),
         17 => WitType::Record(
             (0..item_count)
-                .map(|at| Field {
-                    label: label(at),
+                .map(|index| Field {
+                    label: label(index),
                     ty: *inner(),
                 })
                 .collect(),
         ),
         18 => {
-            let payload = |at: usize| at.is_multiple_of(2).then(|| *inner());
+            let payload = |index: usize| index.is_multiple_of(2).then(|| *inner());
             let payloads: Vec<_> = (0..item_count).map(payload).collect();
             let cases = payloads.into_iter().enumerate();
-            WitType::Variant(cases.map(|(at, ty)| Case { label: label(at), ty }).collect())
+            let case = |(index, ty)| Case {
+                label: label(index),
+                ty,
+            };
+            WitType::Variant(cases.map(case).collect())
         }
         19 => WitType::Enum((0..item_count).map(label).collect()),
         20 => WitType::Flags((0..item_count).map(label).collect()),
@@ -98,11 +102,12 @@ fn generate_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
     }
 }
 
-fn label(at: usize) -> Label {
-    Label::new(&format!("item-{at}"))
+fn label(index: usize) -> Label {
+    Label::new(&format!("item-{index}"))
 }
 
-/// Checks that CBOR is refused, or decodes within the limits to a value that is the same after it is encoded and decoded again.
+/// Checks that the CBOR decoder refuses the data, or returns a value within the limits that is the same after it is encoded and
+/// decoded again.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.
@@ -128,7 +133,7 @@ const RULES_MAX: usize = 4;
 pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines: Vec<&str> = text.lines().collect();
-    let path = lines.pop().unwrap_or_default();
+    let guest_path = lines.pop().unwrap_or_default();
     let rules: Vec<_> = lines
         .iter()
         .take(RULES_MAX)
@@ -139,8 +144,8 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         ..GrantableArea::default()
     };
     let opened = rules.iter().map(|rule| {
-        let opened = OpenDirectory::open(rule, &area, None, &Arc::default());
-        (rule, opened.map(|directory| directory.path))
+        let directory = OpenDirectory::open(rule, &area, None, &Arc::default());
+        (rule, directory.map(|directory| directory.path))
     });
     let opened: Vec<OpenedRule<'_>> = opened.collect();
     let is_writable = |directory: &Path| {
@@ -152,22 +157,24 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         .iter()
         .filter_map(|(rule, path)| Some((rule, path.as_ref().ok()?)))
     {
-        let (expected, followed) = resolve_with_links(root, links, &rule.host);
+        let (expected, followed_links) = resolve_with_links(root, links, &rule.host);
         assert_eq!(*path, expected, "{rule}");
-        let writable_link = followed.iter().find(|link| link.parent().is_some_and(is_writable));
+        let mut followed_links = followed_links.iter();
+        let writable_link = followed_links.find(|link| link.parent().is_some_and(is_writable));
         assert!(
             writable_link.is_none(),
             "{rule} follows {writable_link:?} under {opened:?}"
         );
     }
-    check_decisions(&opened, path);
+    check_decisions(&opened, guest_path);
 }
 
 /// A rule, and the real path of its directory or the reason why it cannot be opened.
 type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
 
-/// Decides on reading and writing a path of the guest. Panics if an access is allowed without an opened rule that covers it.
-fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
+/// Decides on reading and writing a path of the guest. Panics if an access is allowed that no rule with an opened directory
+/// covers.
+fn check_decisions(opened: &[OpenedRule<'_>], guest_path: &str) {
     let mut rights = EffectiveRights {
         declared: DeclaredCapabilities::from_imports(["wasi:filesystem/preopens@0.2.6"]),
         ..EffectiveRights::default()
@@ -190,9 +197,9 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         }
     }
     for mode in [AccessMode::Read, AccessMode::ReadWrite] {
-        let allowed = rights.require(&AccessRequest::File(path, mode)).is_ok();
+        let allowed = rights.require(&AccessRequest::File(guest_path, mode)).is_ok();
         let allows = |rule: &DirectoryRule| {
-            let guest = Path::new(path);
+            let guest = Path::new(guest_path);
             let is_open = rights.real_paths.contains_key(&rule.guest);
             let has_parent_part = guest.components().any(|part| part == Component::ParentDir);
             is_open
@@ -202,7 +209,7 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         };
         assert!(
             !allowed || rights.rules.files.iter().any(allows),
-            "{mode} {path} under {opened:?}"
+            "{mode} {guest_path} under {opened:?}"
         );
     }
 }
@@ -220,13 +227,13 @@ fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
 
 /// Resolves a path with a list of links instead of the file system. Returns the resolved path and the links that it followed.
 fn resolve_with_links(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
-    let (mut real, mut followed) = (PathBuf::new(), Vec::new());
+    let (mut resolved, mut followed_links) = (PathBuf::new(), Vec::new());
     for part in path.components() {
-        real.push(part);
-        while let Some((link, target)) = links.iter().find(|(link, _)| real == root.join(link)) {
-            followed.push(root.join(link));
-            real = root.join(target);
+        resolved.push(part);
+        while let Some((link, target)) = links.iter().find(|(link, _)| resolved == root.join(link)) {
+            followed_links.push(root.join(link));
+            resolved = root.join(target);
         }
     }
-    (real, followed)
+    (resolved, followed_links)
 }

@@ -13,7 +13,7 @@ use crate::inspect::cached_inspection::CachedInspection;
 use crate::inspect::inspection::{Inspection, PackageContext};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
-use crate::link::compile::load_or_compile::blocking;
+use crate::link::compile::load_or_compile::run_blocking;
 use toolwit_core::limits::{LimitOverrides, effective};
 use toolwit_core::{Error, Tool};
 
@@ -23,8 +23,8 @@ impl Plugin {
     /// # Errors
     /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`];
     /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or
-    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits of
-    /// the runtime.
+    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if the component cannot be instantiated within the
+    /// limits of the runtime.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -41,8 +41,8 @@ impl Plugin {
                 },
             )
         };
-        let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_loadable(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
+        let inspection = run_blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
+        Self::check_and_create(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
     }
 
     /// Creates a plugin from a component file.
@@ -64,8 +64,8 @@ impl Plugin {
                 },
             )
         };
-        let inspection = blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::from_loadable(
+        let inspection = run_blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
+        Self::check_and_create(
             runtime,
             name,
             inspection,
@@ -75,7 +75,7 @@ impl Plugin {
     }
 
     /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The file is read
-    /// when the component is compiled, and refused if its digest has changed.
+    /// when the component is compiled. It is refused if its digest has changed.
     ///
     /// # Errors
     /// Those of [`Plugin::from_bytes`] except those of [`Inspection::from_bytes`], and
@@ -89,7 +89,7 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         annotations.limits.check().map_err(|error| error.with_plugin(name))?;
-        Self::from_loadable(
+        Self::check_and_create(
             runtime,
             name,
             inspection,
@@ -98,7 +98,7 @@ impl Plugin {
         )
     }
 
-    fn from_loadable(
+    fn check_and_create(
         runtime: &Arc<Runtime>,
         name: &str,
         inspection: Inspection,
@@ -119,15 +119,15 @@ impl Plugin {
         Ok(Self::new(
             runtime,
             name,
-            LazyInspection::ready(inspection),
+            LazyInspection::from_inspection(inspection),
             source,
             annotations,
         ))
     }
 
     /// Creates a plugin from a component file whose inspection is cached. [`Plugin::from_inspection`] must have accepted the
-    /// inspection before it was cached, because its checks are not repeated. The file is read when the component is compiled,
-    /// and refused if its digest has changed.
+    /// inspection before it was cached, because its checks are not repeated. The file is read when the component is compiled.
+    /// It is refused if its digest has changed.
     #[must_use]
     pub fn from_cached(
         runtime: &Arc<Runtime>,
@@ -139,7 +139,7 @@ impl Plugin {
         Self::new(
             runtime,
             name,
-            LazyInspection::cached(cached),
+            LazyInspection::from_cache(cached),
             Source::File(ComponentFile::new(path)),
             annotations,
         )
@@ -155,7 +155,7 @@ impl Plugin {
         let tools = inspection.tools.iter().zip(&inspection.tool_functions);
         tools
             .map(|(definition, function)| {
-                PluginTool::free(
+                PluginTool::of_function(
                     self.clone(),
                     scope.policy().clone(),
                     session.clone(),

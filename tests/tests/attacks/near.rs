@@ -155,7 +155,7 @@ async fn request_is_allowed_only_with_a_grant() {
     );
     assert!(request.ends_with("body"), "{request}");
     let refused = host.failure("nearby", attempt_arguments("header", &url)).await;
-    assert!(refused.contains("`host` is set by the host"), "{refused}");
+    assert!(refused.contains("`host` is reserved for the host"), "{refused}");
     for url in [
         "http://127.0.0.1:1/",
         "file:///etc/passwd",

@@ -109,7 +109,7 @@ impl Decorator for ReplayedTools {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let id = CallChain::id_of(context);
+        let id = CallChain::call_id_of(context);
         let is_nested = CallChain::of(context).len() > 1;
         if let Some(divergence) = self.0.check.divergence() {
             return Err(ToolError::Operator(divergence.into()));

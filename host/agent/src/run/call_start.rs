@@ -130,7 +130,7 @@ impl CallStart {
 
     async fn run(self) -> FinishedCall {
         let context = CallChain::enter(self.context, &self.tool.definition.id, self.id);
-        let span = spans::execute_tool(&self.tool, CallChain::id_of(&context), &self.arguments);
+        let span = spans::execute_tool(&self.tool, CallChain::call_id_of(&context), &self.arguments);
         let finished = run_tool(self.tool, self.arguments, context)
             .instrument(span.clone())
             .await;

@@ -98,7 +98,7 @@ impl ApprovalObserver for LoopGuard {
                 decision: decided.decision,
                 basis: decided.basis,
                 reason: decided.reason.map(str::to_owned),
-                arguments: decided.edited.cloned(),
+                arguments: decided.edited_arguments.cloned(),
                 remembered: decided.remembered.cloned(),
             })));
     }

@@ -54,7 +54,7 @@ impl StopSignal {
             biased;
             () = self.conversation.cancelled() => RunFailure::Cancelled,
             () = self.turn.cancelled() => RunFailure::Cancelled,
-            () = self.clock.reach(self.wall_max) => RunFailure::WallClockLimit { max: self.wall_max },
+            () = self.clock.wait_for_limit(self.wall_max) => RunFailure::WallClockLimit { max: self.wall_max },
         };
         self.run.cancel();
         failure

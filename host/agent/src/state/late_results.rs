@@ -45,7 +45,7 @@ impl LateResults {
         tool: &NamedTool,
         result: &ToolResult,
     ) -> bool {
-        let is_background = result.is_pending() && self.background.is_promised(&call.id);
+        let is_background = result.is_pending() && self.background.has_task(&call.id);
         if is_background {
             let open = BackgroundCall {
                 call: call.clone(),

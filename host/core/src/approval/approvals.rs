@@ -1,4 +1,4 @@
-//! Decides calls by policy, remembered answers and approver.
+//! Decides whether calls may start, by policy, remembered answers and approver.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Approvals {
     pub(super) queue: QuestionQueue,
 }
 
-/// Receives the requests and decisions, such as to write them to a log.
+/// An observer of the requests for approval and of the decisions, for example for a log.
 #[async_trait]
 pub trait ApprovalObserver: Send + Sync {
     /// Receives a request that neither the policy nor a remembered answer decides. The approver, if there is one, receives it
@@ -68,7 +68,7 @@ pub struct DecidedCall<'a> {
     /// Whether the approver, a stored or remembered answer, or the policy decided.
     pub basis: ApprovalBasis,
     /// The arguments that replace those of the request, if the approver edited them.
-    pub edited: Option<&'a Arguments>,
+    pub edited_arguments: Option<&'a Arguments>,
     /// The reason why the call does not run: of a denial, or of a missing answer.
     pub reason: Option<&'a str>,
     /// The answer as the memory stores it, if it is valid for further calls.
@@ -81,7 +81,7 @@ impl<'a> DecidedCall<'a> {
             request,
             decision,
             basis,
-            edited: None,
+            edited_arguments: None,
             reason: None,
             remembered: None,
         }
@@ -132,7 +132,7 @@ impl Approvals {
         &self.memory
     }
 
-    /// Returns the access of a call, with the effect class that the policy sets.
+    /// Returns the access of a call, with the effect class of the policy if the policy sets one.
     pub async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let mut access = tool.access(arguments, context).await;
         access.effect = self.policy.effect(tool, access.effect);
@@ -159,7 +159,7 @@ impl Approvals {
             approvals: self,
             call: &call,
             observer,
-            is_first_only: mode == ApprovalMode::FirstTime,
+            is_first_time: mode == ApprovalMode::FirstTime,
         };
         if mode == ApprovalMode::Deny {
             let reason = "the policy of the operator does not allow it";
@@ -168,14 +168,14 @@ impl Approvals {
             observer.decided(&decided);
             return Err(denial(&call, reason));
         }
-        approval.settle(request).await
+        approval.decide(request).await
     }
 
-    /// Returns when a call needs an approval. It is never [`ApprovalMode::Writes`].
+    /// Returns the approval mode of a call. It is never [`ApprovalMode::Writes`].
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, access: &CallAccess) -> ApprovalMode {
         let chosen = self.policy.mode(tool, arguments, access.effect.class);
-        // The call of an agent needs no approval: each call that the agent makes is decided separately.
-        if tool.is_agent() && !chosen.is_of_rule && chosen.mode != ApprovalMode::Deny {
+        // Without a rule for the agent, its call needs no approval: each call that the agent makes is decided separately.
+        if tool.is_agent() && !chosen.is_set_by_rule && chosen.mode != ApprovalMode::Deny {
             ApprovalMode::Never
         } else {
             chosen.mode

@@ -18,8 +18,9 @@ pub(super) struct CallApproval<'q> {
     pub(super) approvals: &'q Approvals,
     pub(super) call: &'q StartingCall<'q>,
     pub(super) observer: &'q dyn ApprovalObserver,
-    /// Whether an approval whose scope is only this call is valid for all further calls of the tool in the conversation.
-    pub(super) is_first_only: bool,
+    /// Whether the mode is [`ApprovalMode::FirstTime`]: an approval of this call is then also valid for all further calls of
+    /// the tool in the conversation, unless its scope is another one.
+    pub(super) is_first_time: bool,
 }
 
 /// An answer to one question.
@@ -41,18 +42,18 @@ impl QuestionAnswer {
 }
 
 impl CallApproval<'_> {
-    /// Asks until an answer can be used, at most [`QUESTIONS_MAX`] times.
+    /// Obtains an answer to the request, and repeats this until an answer can be used, at most [`QUESTIONS_MAX`] times.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the call is denied, is not answered, or no answer can be used; [`ErrorKind::Cancelled`] if the
     /// call is cancelled.
-    pub(super) async fn settle(&self, mut request: ApprovalRequest) -> Result<PermittedCall, ToolError> {
+    pub(super) async fn decide(&self, mut request: ApprovalRequest) -> Result<PermittedCall, ToolError> {
         for _ in 0..QUESTIONS_MAX {
             let QuestionAnswer {
                 approval,
                 basis,
                 remembered,
-            } = self.answer(&request).await?;
+            } = self.answer_unless_cancelled(&request).await?;
             if let Approval::Edited { arguments } = &approval {
                 let current_access = self
                     .approvals
@@ -60,7 +61,7 @@ impl CallApproval<'_> {
                     .await;
                 if approval_digest(self.call.tool.definition(), &current_access) != request.digest {
                     request = request_of(self.call, &current_access).await;
-                    request.rejected_edit = Some("the tool or its grant changed while it was edited".to_owned());
+                    request.rejected_edit = Some("the tool or its grant changed while the call was edited".to_owned());
                     continue;
                 }
                 match self.check_edit(&request, arguments).await {
@@ -78,8 +79,8 @@ impl CallApproval<'_> {
             if approval_digest(call.tool.definition(), &current_access) == request.digest {
                 return Ok(PermittedCall::unchanged(call.arguments.clone(), current_access));
             }
-            // The grant or the code changed while the call waited for this answer or for an earlier question: the
-            // approval does not cover the call that would run.
+            // The tool or its grant changed while the call waited for an answer, so the approval does not cover the call that
+            // would run.
             request = request_of(call, &current_access).await;
         }
         Err(denial(
@@ -88,8 +89,8 @@ impl CallApproval<'_> {
         ))
     }
 
-    /// Asks once. If the call is cancelled, the wait ends with an error.
-    async fn answer(&self, request: &ApprovalRequest) -> Result<QuestionAnswer, ToolError> {
+    /// Returns the [answer](Self::answer) to a request, or an error as soon as the call is cancelled.
+    async fn answer_unless_cancelled(&self, request: &ApprovalRequest) -> Result<QuestionAnswer, ToolError> {
         tokio::select! {
             biased;
             () = self.call.context.cancel().cancelled() => {
@@ -98,13 +99,13 @@ impl CallApproval<'_> {
                 let message = "the call was cancelled before it was approved; it did not run";
                 Err(refusal(self.call, ErrorKind::Cancelled, message.to_owned()))
             }
-            answer = self.ask(request) => Ok(answer),
+            answer = self.answer(request) => Ok(answer),
         }
     }
 
-    /// Returns the remembered answer, or else asks the approver and remembers the answer according to its scope. Without an
-    /// approver, the request is unanswered.
-    async fn ask(&self, request: &ApprovalRequest) -> QuestionAnswer {
+    /// Returns the remembered answer. If there is none, or if an edit was rejected, asks the approver and remembers the
+    /// answer according to its scope. Without an approver, the request is unanswered.
+    async fn answer(&self, request: &ApprovalRequest) -> QuestionAnswer {
         let _stopped_clock = WallClock::of(self.call.context).map(|clock| clock.stop());
         let memory = &self.approvals.memory;
         let approver = self.approvals.approver.as_ref();
@@ -112,7 +113,7 @@ impl CallApproval<'_> {
             Some(_) => Some(self.approvals.queue.wait_for_turn().await),
             None => None,
         };
-        // The answer to an earlier question may have been remembered for this call too.
+        // The answer to a question that was open before may also apply to this call.
         if request.rejected_edit.is_none()
             && let Some(remembered_approval) = memory.find(request, self.call.context)
         {
@@ -127,7 +128,7 @@ impl CallApproval<'_> {
         question.waiting = self.approvals.queue.waiting_count();
         let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
-        if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
+        if self.is_first_time && remembered.is_none() && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
         QuestionAnswer {
@@ -145,7 +146,7 @@ impl CallApproval<'_> {
         basis: ApprovalBasis,
         remembered: Option<&RememberedAnswer>,
     ) -> Result<(), ToolError> {
-        let (decision, reason, edited) = match approval {
+        let (decision, reason, edited_arguments) = match approval {
             Approval::Approved => (ApprovalDecision::Approved, None, None),
             Approval::Edited { arguments } => (ApprovalDecision::Edited, None, Some(arguments)),
             Approval::Denied { reason } => (ApprovalDecision::Denied, Some(reason), None),
@@ -153,7 +154,7 @@ impl CallApproval<'_> {
         };
         let mut decided = DecidedCall::new(request, decision, basis);
         decided.reason = reason.map(String::as_str);
-        decided.edited = edited;
+        decided.edited_arguments = edited_arguments;
         decided.remembered = remembered;
         self.observer.decided(&decided);
         reason.map_or(Ok(()), |reason| Err(denial(self.call, reason)))

@@ -2,13 +2,15 @@
 
 use crate::{ToolContext, ToolId};
 
-/// The tools inside which a call is made, the outermost first. When the call of a tool begins, the loop adds the tool
-/// to the context of the call, so that calls that an agent or a plugin makes have all their callers in it.
+/// The tools inside which a call is made, the outermost first.
+///
+/// The loop adds each tool that it calls to the chain in the context of the call. A nested call of an agent or a plugin has
+/// this context, so its chain contains all its callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallChain {
     tools: Vec<ToolId>,
     /// The id of the innermost call.
-    call: String,
+    call_id: String,
 }
 
 impl CallChain {
@@ -20,15 +22,15 @@ impl CallChain {
 
     /// Returns the id of the call that runs in a context; empty outside a call.
     #[must_use]
-    pub fn id_of(context: &ToolContext) -> &str {
-        context.extension::<Self>().map_or("", |chain| &chain.call)
+    pub fn call_id_of(context: &ToolContext) -> &str {
+        context.extension::<Self>().map_or("", |chain| &chain.call_id)
     }
 
     /// Returns the context for a call of a tool, and for all calls that are made in it.
     #[must_use]
-    pub fn enter(context: ToolContext, tool: &ToolId, call: impl Into<String>) -> ToolContext {
+    pub fn enter(context: ToolContext, tool: &ToolId, call_id: impl Into<String>) -> ToolContext {
         let tools = Self::of(&context).iter().chain([tool]).cloned().collect();
-        let call = call.into();
-        context.with_extension(Self { tools, call })
+        let call_id = call_id.into();
+        context.with_extension(Self { tools, call_id })
     }
 }

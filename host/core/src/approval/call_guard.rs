@@ -79,8 +79,8 @@ pub trait CallGuard: Send + Sync {
     /// do not match the schema; a [`ToolError::Operator`] if the schema itself is not valid.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
-    /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access
-    /// that the tool returns.
+    /// Returns the access of a call, with the effect class of the operator's policy if the policy sets one. By default, it is
+    /// the access that the tool returns.
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         tool.access(arguments, context).await
     }
@@ -107,9 +107,9 @@ impl ToolContext {
         }
     }
 
-    /// Decides whether a call may start. If its context is that of a [new call](Self::for_new_call), its interceptors
-    /// decide first, and may change the arguments. Then the guard decides. Without interceptors and guard, every call may
-    /// start.
+    /// Decides whether a call may start. If the context of the call is that of a [new call](Self::for_new_call), the
+    /// interceptors of its tool decide first, and may change the arguments. Then the guard of this context decides. Without
+    /// interceptors and guard, every call may start.
     ///
     /// # Errors
     /// As [`CallGuard::permit`]; also the error of an interceptor that does not allow the call.

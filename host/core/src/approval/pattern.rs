@@ -11,7 +11,7 @@ use crate::{Arguments, Tool, ToolId};
 ///
 /// | pattern | tools |
 /// |---|---|
-/// | `files#write` | the tool with this id, or the method with this id of every entity |
+/// | `files#write` | the tool with this id; the id of a method matches the method of every entity |
 /// | `files` | all tools of the plugin `files`; likewise `native` and `host` for native tools and those of the host |
 /// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text |
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,18 +37,19 @@ impl ToolPattern {
         self.matches_id(&tool.definition().id) || tool.decorated_tool().is_some_and(|inner| self.matches(&**inner))
     }
 
-    /// Returns whether an id matches. An id of a method that is bound to an entity also matches as the id of the method.
+    /// Returns whether an id matches. The id of a method that is bound to an entity also matches if the id without the entity
+    /// matches.
     #[must_use]
     pub fn matches_id(&self, id: &ToolId) -> bool {
-        let is_owner = !self.0.contains(['#', '/', '*']) && id.owner() == self.0;
-        is_owner || glob(&self.0, id.as_str()) || glob(&self.0, id.unbound().as_str())
+        let is_owner_match = !self.0.contains(['#', '/', '*']) && id.owner() == self.0;
+        is_owner_match || glob(&self.0, id.as_str()) || glob(&self.0, id.unbound().as_str())
     }
 }
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a value that is a string, `*` stands for any characters. An argument that contains `..` never matches such a value, so
-/// that the pattern `docs/*` does not allow the path `docs/../secrets`. All other values must be equal.
+/// In a string of the pattern, `*` stands for any characters. An argument that contains `..` does not match a string with `*`,
+/// so that the pattern `docs/*` does not allow the path `docs/../secrets`. Without `*`, argument and value must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPattern(BTreeMap<String, Value>);
@@ -63,11 +64,11 @@ impl ArgumentPattern {
     /// Returns whether the arguments match.
     #[must_use]
     pub fn matches(&self, arguments: &Arguments) -> bool {
-        let is_match = |(name, wanted): (&String, &Value)| match (wanted, arguments.get(name)) {
-            (Value::String(wanted), Some(Value::String(value))) if wanted.contains('*') => {
-                !value.contains("..") && glob(wanted, value)
+        let is_match = |(name, expected): (&String, &Value)| match (expected, arguments.get(name)) {
+            (Value::String(pattern), Some(Value::String(text))) if pattern.contains('*') => {
+                !text.contains("..") && glob(pattern, text)
             }
-            (wanted, value) => value == Some(wanted),
+            (expected, argument) => argument == Some(expected),
         };
         self.0.iter().all(is_match)
     }
@@ -75,19 +76,19 @@ impl ArgumentPattern {
 
 /// Returns whether a text matches a pattern in which `*` stands for any text. Takes linear time per star.
 fn glob(pattern: &str, text: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else {
+    let Some((prefix, remainder)) = pattern.split_once('*') else {
         return pattern == text;
     };
-    let Some(mut text) = text.strip_prefix(first) else {
+    let Some(mut text) = text.strip_prefix(prefix) else {
         return false;
     };
-    let mut parts: Vec<_> = rest.split('*').collect();
-    let last = parts.pop().unwrap_or_default();
+    let mut parts: Vec<_> = remainder.split('*').collect();
+    let suffix = parts.pop().unwrap_or_default();
     for part in parts {
         let Some(position) = text.find(part) else { return false };
         text = &text[position + part.len()..];
     }
-    text.ends_with(last)
+    text.ends_with(suffix)
 }
 
 #[cfg(test)]
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pattern_selects_ids_owners_and_parts() {
+    fn pattern_matches_ids_owners_and_ids_with_stars() {
         let matches = |pattern: &str, id: &str| ToolPattern::new(pattern).matches_id(&ToolId::from_text(id));
         assert!(matches("files#write", "files#write"));
         assert!(matches("files", "files/demo:files/api@1.0.0#write") && matches("files", "files#write"));
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_match_by_value_and_stars_never_climb() {
+    fn arguments_match_by_value_and_stars_do_not_match_parent_directories() {
         let pattern = ArgumentPattern::new([("path".to_owned(), json!("/tmp/*")), ("mode".to_owned(), json!(1))]);
         let matches = |arguments: Value| pattern.matches(arguments.as_object().unwrap());
         assert!(matches(json!({"path": "/tmp/a", "mode": 1, "other": true})));

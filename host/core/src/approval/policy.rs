@@ -21,17 +21,17 @@ pub enum ApprovalMode {
     /// [`Always`](Self::Always) for calls in the class [`EffectClass::Write`], [`FirstTime`](Self::FirstTime) in the class
     /// [`EffectClass::Idempotent`], [`Never`](Self::Never) in the class [`EffectClass::Read`].
     Writes,
-    /// Each call needs an approval.
+    /// Each call needs an approval, from the approver or from a remembered answer.
     Always,
     /// The call is denied without a question.
     Deny,
 }
 
 impl ApprovalMode {
-    /// All modes.
+    /// All modes, the least strict first.
     pub const ALL: [Self; 5] = [Self::Never, Self::FirstTime, Self::Writes, Self::Always, Self::Deny];
 
-    /// Returns the mode as in files and options, such as `first-time`.
+    /// Returns the mode as it is written in files and options, such as `first-time`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -153,9 +153,9 @@ pub struct EffectRule {
 pub struct ApprovalPolicy {
     rules: Vec<ApprovalRule>,
     effects: Vec<EffectRule>,
-    read: ApprovalMode,
-    idempotent: ApprovalMode,
-    write: ApprovalMode,
+    read_mode: ApprovalMode,
+    idempotent_mode: ApprovalMode,
+    write_mode: ApprovalMode,
 }
 
 impl Default for ApprovalPolicy {
@@ -164,10 +164,10 @@ impl Default for ApprovalPolicy {
     }
 }
 
-/// A mode, and whether a rule for the tool sets it.
+/// The mode of a call, and whether a rule sets it.
 pub(super) struct ChosenMode {
     pub(super) mode: ApprovalMode,
-    pub(super) is_of_rule: bool,
+    pub(super) is_set_by_rule: bool,
 }
 
 impl ApprovalPolicy {
@@ -177,9 +177,9 @@ impl ApprovalPolicy {
         Self {
             rules: Vec::new(),
             effects: Vec::new(),
-            read: mode,
-            idempotent: mode,
-            write: mode,
+            read_mode: mode,
+            idempotent_mode: mode,
+            write_mode: mode,
         }
     }
 
@@ -187,9 +187,9 @@ impl ApprovalPolicy {
     #[must_use]
     pub fn with_class(mut self, class: EffectClass, mode: ApprovalMode) -> Self {
         match class {
-            EffectClass::Read => self.read = mode,
-            EffectClass::Idempotent => self.idempotent = mode,
-            EffectClass::Write => self.write = mode,
+            EffectClass::Read => self.read_mode = mode,
+            EffectClass::Idempotent => self.idempotent_mode = mode,
+            EffectClass::Write => self.write_mode = mode,
         }
         self
     }
@@ -226,24 +226,24 @@ impl ApprovalPolicy {
         rule.map_or(effect, |rule| Effect::new(rule.class, EffectSource::Operator))
     }
 
-    /// Returns when a call needs an approval.
+    /// Returns the mode of a call. It is never [`ApprovalMode::Writes`].
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> ChosenMode {
         let rule = self.rules.iter().find(|rule| rule.applies(tool, arguments, class));
         let mode = rule.map_or_else(|| self.class_mode(class), |rule| rule.ask);
         ChosenMode {
             mode: mode.of_class(class),
-            is_of_rule: rule.is_some(),
+            is_set_by_rule: rule.is_some(),
         }
     }
 
-    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single
-    /// tools are not compared.
+    /// Returns whether this policy is less strict than another policy in at least one effect class. The rules for tools are
+    /// not compared.
     #[must_use]
     pub fn is_weaker_than(&self, other: &Self) -> bool {
         EffectClass::ALL.into_iter().any(|class| {
             let strictness = |policy: &Self| {
                 let mode = policy.class_mode(class).of_class(class);
-                ApprovalMode::ALL.iter().position(|other| *other == mode)
+                ApprovalMode::ALL.iter().position(|candidate| *candidate == mode)
             };
             strictness(self) < strictness(other)
         })
@@ -251,16 +251,16 @@ impl ApprovalPolicy {
 
     fn class_mode(&self, class: EffectClass) -> ApprovalMode {
         match class {
-            EffectClass::Read => self.read,
-            EffectClass::Idempotent => self.idempotent,
-            EffectClass::Write => self.write,
+            EffectClass::Read => self.read_mode,
+            EffectClass::Idempotent => self.idempotent_mode,
+            EffectClass::Write => self.write_mode,
         }
     }
 
     /// Returns whether the policy has no rules, sets no effect classes, and requires no approvals.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let modes = [self.read, self.idempotent, self.write];
+        let modes = [self.read_mode, self.idempotent_mode, self.write_mode];
         self.rules.is_empty() && self.effects.is_empty() && modes.iter().all(|mode| *mode == ApprovalMode::Never)
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn default_asks_for_writes_and_once_for_idempotent_tools() {
+    fn default_mode_is_always_for_writes_and_first_time_for_idempotent_calls() {
         let (policy, pay) = (ApprovalPolicy::default(), tool("pay"));
         assert_eq!(mode(&policy, &pay, EffectClass::Read), ApprovalMode::Never);
         assert_eq!(mode(&policy, &pay, EffectClass::Idempotent), ApprovalMode::FirstTime);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn first_rule_that_applies_decides_also_behind_another_name() {
+    fn first_rule_that_applies_decides_also_for_a_renamed_tool() {
         let policy = ApprovalPolicy::of_mode(ApprovalMode::Never)
             .with_rule(ApprovalRule::new("native#pay", ApprovalMode::Never).with_effect(EffectClass::Read))
             .with_rule(ApprovalRule::new("native#pay", ApprovalMode::Deny))

@@ -7,24 +7,24 @@ use tokio::sync::{Mutex, MutexGuard};
 /// The order of the questions to a sequential approver.
 #[derive(Debug, Default)]
 pub(super) struct QuestionQueue {
-    /// Held while a question is open.
-    open: Mutex<()>,
-    /// The number of calls that wait for their question.
+    /// Locked while a question is open.
+    turn: Mutex<()>,
+    /// The number of calls that wait until they can ask.
     waiting: AtomicUsize,
 }
 
 impl QuestionQueue {
-    /// Waits until no earlier question is open, then yields once: the calls that started together with this one begin to wait,
-    /// and [`waiting_count`](Self::waiting_count) includes them.
+    /// Waits until no earlier question is open. Then yields once, so that calls that started at the same time begin to wait and
+    /// [`waiting_count`](Self::waiting_count) includes them.
     pub(super) async fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
         let waiting_call = WaitingCall::new(&self.waiting);
-        let turn = self.open.lock().await;
+        let turn = self.turn.lock().await;
         drop(waiting_call);
         tokio::task::yield_now().await;
         turn
     }
 
-    /// Returns the number of calls that wait for their question.
+    /// Returns the number of calls that wait until they can ask.
     pub(super) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Answers to questions about calls that are remembered for further calls.
+//! Answers of approvers that are remembered for further calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,13 +62,13 @@ pub trait ApprovalStore: Send + Sync {
     /// Returns the stored answers, the oldest first.
     ///
     /// # Errors
-    /// If they cannot be read. Then no answer of an earlier conversation is remembered.
+    /// If the answers cannot be read. Then no answer of an earlier conversation is remembered.
     fn load(&self) -> Result<Vec<RememberedAnswer>, Error>;
 
     /// Adds an answer.
     ///
     /// # Errors
-    /// If it cannot be stored. Then it is valid in the current conversation only.
+    /// If the answer cannot be stored. Then it is valid in the current conversation only.
     fn add(&self, answer: &RememberedAnswer) -> Result<(), Error>;
 }
 
@@ -107,7 +107,7 @@ impl ApprovalMemory {
     pub(super) fn find(&self, request: &ApprovalRequest, context: &ToolContext) -> Option<Approval> {
         let mut answers = self.lock();
         forget_expired(&mut answers);
-        let is_valid = |answer: &&RememberedAnswer| {
+        let is_match = |answer: &&RememberedAnswer| {
             answer.tool == request.tool
                 && answer.digest == request.digest
                 && answer.run.as_deref().is_none_or(|run| context.loop_id() == Some(run))
@@ -116,7 +116,7 @@ impl ApprovalMemory {
                     .as_ref()
                     .is_none_or(|remembered| remembered.matches(&request.arguments))
         };
-        let answer = answers.iter().rev().find(is_valid)?;
+        let answer = answers.iter().rev().find(is_match)?;
         Some(match &answer.denied {
             None => Approval::Approved,
             Some(reason) => Approval::Denied { reason: reason.clone() },
@@ -144,12 +144,12 @@ impl ApprovalMemory {
             is_lasting: false,
             expires_at: answer
                 .valid_for
-                .map(|time| unix_seconds(SystemTime::now() + capped(time))),
+                .map(|time| unix_seconds(SystemTime::now() + cap_duration(time))),
             denied,
         };
         match &answer.scope {
             ApprovalScope::Call => return None,
-            // Without a run, the answer would be valid for longer than it was given for.
+            // Without the id of a run, the answer would be valid in the complete conversation.
             ApprovalScope::Run => remembered.run = Some(context.loop_id()?.to_owned()),
             ApprovalScope::Session => {}
             ApprovalScope::ExactArguments(arguments) => {
@@ -172,7 +172,7 @@ impl ApprovalMemory {
             && let Some(store) = &self.store
             && let Err(error) = store.add(&answer)
         {
-            tracing::warn!(%error, "an approval is remembered for this conversation only");
+            tracing::warn!(%error, "an answer cannot be stored; it is remembered for this conversation only");
         }
         let mut answers = self.lock();
         if answers.len() >= ANSWERS_MAX {
@@ -201,7 +201,7 @@ impl ApprovalMemory {
     }
 }
 
-/// Removes the answers that are no longer valid.
+/// Removes the answers that have expired.
 fn forget_expired(answers: &mut Vec<RememberedAnswer>) {
     let now = unix_seconds(SystemTime::now());
     answers.retain(|answer| answer.expires_at.is_none_or(|expiry| expiry > now));
@@ -212,7 +212,7 @@ fn unix_seconds(time: SystemTime) -> u64 {
 }
 
 /// Limits a duration to a century, which every clock can represent.
-fn capped(time: Duration) -> Duration {
+fn cap_duration(time: Duration) -> Duration {
     time.min(Duration::from_secs(100 * 365 * 24 * 60 * 60))
 }
 
@@ -221,9 +221,9 @@ fn capped(time: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    struct Stored(Vec<RememberedAnswer>);
+    struct FixedStore(Vec<RememberedAnswer>);
 
-    impl ApprovalStore for Stored {
+    impl ApprovalStore for FixedStore {
         fn load(&self) -> Result<Vec<RememberedAnswer>, Error> {
             Ok(self.0.clone())
         }
@@ -249,7 +249,7 @@ mod tests {
             .map(|number| answer(&number.to_string(), None))
             .collect();
         stored.extend((0..5).map(|_| answer("expired", Some(1))));
-        let memory = ApprovalMemory::stored_in(Arc::new(Stored(stored)));
+        let memory = ApprovalMemory::stored_in(Arc::new(FixedStore(stored)));
         let digests = || {
             memory
                 .lock()
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(digests()[0], "2", "the oldest valid answers are forgotten");
         memory.add(answer("new", None));
         assert_eq!((digests().len(), digests()[0].as_str()), (ANSWERS_MAX, "3"));
-        let few = ApprovalMemory::stored_in(Arc::new(Stored(vec![answer("one", None)])));
-        assert_eq!(few.lock().len(), 1);
+        let small_memory = ApprovalMemory::stored_in(Arc::new(FixedStore(vec![answer("one", None)])));
+        assert_eq!(small_memory.lock().len(), 1);
     }
 }

@@ -27,7 +27,8 @@ pub struct ApprovalRequest {
     pub callers: Vec<ToolId>,
     /// A digest of the definition, the code, the effect class and the grant. A remembered answer is valid for this digest only.
     pub digest: String,
-    /// The reason why the edited arguments of the previous answer were not accepted. `None` in the first request for a call.
+    /// The reason why the edited arguments of the previous answer were not accepted. `None` if there is no previous answer,
+    /// or if it was not an edit.
     pub rejected_edit: Option<String>,
     /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered
     /// this request.
@@ -59,15 +60,15 @@ pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) 
     sha256(&content.to_string())
 }
 
-/// The decision about a call.
+/// The decision of an approver about a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Approval {
     /// The call may run.
     Approved,
-    /// The call may run with these arguments instead. If they do not match the schema, or the policy does not allow them, the
-    /// approver receives another request.
+    /// The call may run with these arguments instead. If they cannot be used, for example because they do not match the schema
+    /// or the policy does not allow them, the approver receives another request.
     Edited {
         /// The arguments.
         arguments: Arguments,
@@ -84,7 +85,7 @@ pub enum Approval {
     },
 }
 
-/// The validity of an answer beyond the call for which it was given.
+/// The calls for which an answer is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -113,7 +114,7 @@ pub struct ApprovalAnswer {
     pub approval: Approval,
     /// The validity of the decision. An edit is valid for one call only.
     pub scope: ApprovalScope,
-    /// The time after which a remembered answer expires; `None` if it does not.
+    /// The duration after which a remembered answer expires; `None` if it does not expire.
     pub valid_for: Option<Duration>,
 }
 
@@ -125,7 +126,7 @@ impl ApprovalAnswer {
         self
     }
 
-    /// Sets the time after which the answer expires.
+    /// Sets the duration after which the answer expires.
     #[must_use]
     pub fn with_validity(mut self, valid_for: Duration) -> Self {
         self.valid_for = Some(valid_for);
@@ -144,7 +145,7 @@ impl From<Approval> for ApprovalAnswer {
     }
 }
 
-/// The decision about a call, for logs.
+/// The kind of a decision about a call, for logs and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -166,7 +167,8 @@ pub enum ApprovalDecision {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ApprovalBasis {
-    /// The approver, such as a person. Also if the call was cancelled before the approver answered, or if there is no approver.
+    /// The approver, such as a person. Also used if the call is cancelled before the approver answers, or if there is no
+    /// approver.
     Approver,
     /// An answer that was stored for the question, such as by another process.
     Stored,

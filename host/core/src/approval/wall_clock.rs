@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::ToolContext;
 
-/// The latest deadline, for a limit that exceeds the range of the clock: thirty years.
+/// The time until the deadline of a limit that exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// A clock for the time limit of a run or a call. It stops while an approver is asked whether a call inside the run or the call
@@ -30,11 +30,12 @@ struct OpenQuestions {
     count: usize,
     /// The time since which at least one question is open; `None` without an open question.
     since: Option<Instant>,
-    /// The total time for which the clock was stopped before.
-    stopped_time: Duration,
+    /// The total time for which the clock was stopped before `since`.
+    past_stops: Duration,
 }
 
-/// Keeps a clock and the clocks around it stopped until it is dropped. Each clock continues when nothing stops it any more.
+/// A guard that stops a clock, and the clocks around it, until the guard is dropped. A clock continues when the last guard
+/// that stops it is dropped.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,
@@ -42,7 +43,7 @@ pub struct StoppedClock {
 }
 
 impl WallClock {
-    /// Starts a clock within others, which stop with it.
+    /// Starts a clock. The clocks in `outer` are around it and stop with it.
     #[must_use]
     pub fn start(outer: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
         Arc::new(Self {
@@ -72,13 +73,13 @@ impl WallClock {
     }
 
     /// Waits until a limit is reached.
-    pub async fn reach(&self, max: Duration) {
+    pub async fn wait_for_limit(&self, max: Duration) {
         let mut questions = self.questions.subscribe();
         loop {
             let is_stopped = questions.borrow_and_update().count > 0;
             tokio::select! {
                 biased;
-                // It never fails, because `self` holds the sender.
+                // `changed` never fails, because `self` holds the sender.
                 _ = questions.changed() => {}
                 () = sleep_until(self.deadline(max)), if !is_stopped => return,
             }
@@ -98,10 +99,11 @@ impl WallClock {
         }
     }
 
+    /// Returns the total time for which the clock was stopped, including the current stop.
     fn stopped_time(&self) -> Duration {
         let questions = self.questions.borrow();
-        let open = questions.since.map_or(Duration::ZERO, |since| since.elapsed());
-        questions.stopped_time.saturating_add(open)
+        let current_stop = questions.since.map_or(Duration::ZERO, |since| since.elapsed());
+        questions.past_stops.saturating_add(current_stop)
     }
 }
 
@@ -112,7 +114,7 @@ impl Drop for StoppedClock {
             if questions.count == 0
                 && let Some(since) = questions.since.take()
             {
-                questions.stopped_time = questions.stopped_time.saturating_add(since.elapsed());
+                questions.past_stops = questions.past_stops.saturating_add(since.elapsed());
             }
         });
     }
@@ -138,15 +140,15 @@ mod tests {
     async fn clock_stops_while_at_least_one_question_is_open() {
         let run = WallClock::start([]);
         let call = WallClock::start([run.clone()]);
-        let other = WallClock::start([run.clone()]);
+        let other_call = WallClock::start([run.clone()]);
         advance(SECOND).await;
         let first = call.stop();
         advance(SECOND).await;
-        let second = other.stop();
+        let second = other_call.stop();
         drop(first);
         advance(SECOND).await;
         assert_eq!(
-            [run.elapsed(), call.elapsed(), other.elapsed()],
+            [run.elapsed(), call.elapsed(), other_call.elapsed()],
             [SECOND, 2 * SECOND, 2 * SECOND]
         );
         drop(second);
@@ -165,7 +167,7 @@ mod tests {
             tokio::time::sleep(60 * SECOND).await;
             drop(stopped);
         };
-        tokio::join!(clock.reach(5 * SECOND), question);
+        tokio::join!(clock.wait_for_limit(5 * SECOND), question);
         assert_eq!(started.elapsed(), 65 * SECOND);
     }
 }

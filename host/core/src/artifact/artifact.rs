@@ -83,7 +83,7 @@ impl Artifact {
     ///
     /// let cart = Arc::new(Mutex::new(vec!["apple"]));
     /// let artifact = Artifact::new("Cart", json!({"id": "c-1"})).with_object(cart.clone());
-    /// assert!(artifact.downcast::<Mutex<Vec<&str>>>().is_some_and(|taken| Arc::ptr_eq(&taken, &cart)));
+    /// assert!(artifact.downcast::<Mutex<Vec<&str>>>().is_some_and(|object| Arc::ptr_eq(&object, &cart)));
     /// ```
     #[must_use]
     pub fn with_object<T: Send + Sync + 'static>(mut self, object: Arc<T>) -> Self {
@@ -107,6 +107,6 @@ impl Artifact {
 
 /// Returns the name of a type without its path and type parameters.
 fn simple_name(kind: &str) -> &str {
-    let plain = kind.split('<').next().unwrap_or(kind);
-    plain.rsplit([':', '.', '/', '#']).next().unwrap_or(plain)
+    let path = kind.split('<').next().unwrap_or(kind);
+    path.rsplit([':', '.', '/', '#']).next().unwrap_or(path)
 }

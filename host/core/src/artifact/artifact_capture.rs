@@ -1,4 +1,4 @@
-//! Captures of artifacts: a sink, with filters and transforms for the artifacts that it receives.
+//! Capture of artifacts: filters, transforms and a sink.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 type Filter = dyn Fn(&Artifact) -> bool + Send + Sync;
 type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
 
-/// A sink with filters and transforms. Filters run before transforms.
+/// Filters and transforms for artifacts, and the sink that receives the result. All filters run before the transforms.
 ///
 /// ```
 /// use serde_json::Value;
@@ -76,16 +76,16 @@ impl ArtifactCapture {
 }
 
 /// A decorator that passes the artifacts of results to a sink.
-pub(crate) struct Capturing(ArtifactCapture);
+pub(crate) struct CaptureArtifacts(ArtifactCapture);
 
-impl Capturing {
+impl CaptureArtifacts {
     pub(crate) fn new(capture: ArtifactCapture) -> Self {
         Self(capture)
     }
 }
 
 #[async_trait]
-impl Decorator for Capturing {
+impl Decorator for CaptureArtifacts {
     async fn call(
         &self,
         tool: &dyn Tool,
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn artifacts_are_filtered_then_transformed_then_passed_to_each_sink() {
         let (first, second) = (ListSink::new(), ListSink::new());
-        let refusing = |_: &Artifact| Err(Error::from(ToolError::invalid_arguments("no room")));
+        let failing_sink = |_: &Artifact| Err(Error::from(ToolError::invalid_arguments("no room")));
         let sinks = CompositeSink::new()
             .and(first.clone())
-            .and(refusing)
+            .and(failing_sink)
             .and(second.clone());
         let capture = ArtifactCapture::to(sinks)
             .with_kind("Page")

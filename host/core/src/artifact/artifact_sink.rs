@@ -26,7 +26,7 @@ impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
     }
 }
 
-/// A sink that stores artifacts on the blackboard of the process.
+/// A sink that stores artifacts on the [blackboard](ToolContext::blackboard) of the call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlackboardSink;
 

@@ -31,7 +31,7 @@ pub struct Asset {
 ///
 /// # fn example(compose: impl Tool + 'static) -> impl Tool {
 /// let assets = AssetTracker::new();
-/// let compose = assets.add_returned_assets(compose, |asset| asset.artifact.is_a("Concert"));
+/// let compose = assets.track_tool(compose, |asset| asset.artifact.is_a("Concert"));
 /// # compose }
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl AssetTracker {
 
     /// Decorates a tool so that the tracker collects the assets of its results that pass the filter.
     #[must_use]
-    pub fn add_returned_assets(
+    pub fn track_tool(
         &self,
         tool: impl Tool + 'static,
         filter: impl Fn(&Asset) -> bool + Send + Sync + 'static,
@@ -64,7 +64,7 @@ impl AssetTracker {
 
     /// Decorates several tools so that the tracker collects the assets of their results that pass the filter.
     #[must_use]
-    pub fn add_any_returned_assets(
+    pub fn track_tools(
         &self,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
         filter: impl Fn(&Asset) -> bool + Send + Sync + 'static,
@@ -74,8 +74,8 @@ impl AssetTracker {
             .into_iter()
             .map(|tool| {
                 let filter = filter.clone();
-                let tracked = self.add_returned_assets(tool, move |asset| filter(asset));
-                Arc::new(tracked) as Arc<dyn Tool>
+                let tracked_tool = self.track_tool(tool, move |asset| filter(asset));
+                Arc::new(tracked_tool) as Arc<dyn Tool>
             })
             .collect()
     }
@@ -116,11 +116,11 @@ mod tests {
     use super::*;
     use crate::{Arguments, NativeTool, ToolContext, ToolResult};
 
-    fn compose(works: &'static [u32]) -> Arc<dyn Tool> {
+    fn compose(work_counts: &'static [u32]) -> Arc<dyn Tool> {
         let tool = NativeTool::new("compose", "", json!({"type": "object"}), move |_, _| async move {
-            let concerts = works.iter().enumerate();
-            Ok(concerts.fold(ToolResult::text("composed"), |result, (id, works)| {
-                result.with_artifact(Artifact::new("Concert", json!({"id": id, "works": works})))
+            let concerts = work_counts.iter().enumerate();
+            Ok(concerts.fold(ToolResult::text("composed"), |result, (id, work_count)| {
+                result.with_artifact(Artifact::new("Concert", json!({"id": id, "works": work_count})))
             }))
         });
         Arc::new(tool.unwrap())
@@ -132,13 +132,13 @@ mod tests {
 
     // accept: 81
     #[tokio::test]
-    async fn assets_that_pass_the_filter_are_collected_once() {
+    async fn assets_that_pass_the_filter_are_collected_once_per_id() {
         let tracker = AssetTracker::new();
-        let long = |asset: &Asset| asset.artifact.value["works"].as_u64() >= Some(3);
-        let tool = tracker.add_returned_assets(compose(&[3, 1, 4]), long);
+        let is_long = |asset: &Asset| asset.artifact.value["works"].as_u64() >= Some(3);
+        let tool = tracker.track_tool(compose(&[3, 1, 4]), is_long);
         for _ in 0..2 {
             let result = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
-            assert_eq!(result.artifacts.len(), 3, "the result keeps all");
+            assert_eq!(result.artifacts.len(), 3, "the result keeps all artifacts");
         }
         assert_eq!(ids(&tracker), ["0", "2"]);
     }
@@ -147,11 +147,11 @@ mod tests {
     #[tokio::test]
     async fn several_tools_are_tracked_and_artifacts_without_id_are_ignored() {
         let tracker = AssetTracker::new();
-        let nameless = NativeTool::new("nameless", "", json!({"type": "object"}), |_, _| async {
+        let take_note = NativeTool::new("take_note", "", json!({"type": "object"}), |_, _| async {
             Ok(ToolResult::text("").with_artifact(Artifact::new("Note", json!("hm"))))
         });
-        let tools = [compose(&[1]), Arc::new(nameless.unwrap())];
-        for tool in tracker.add_any_returned_assets(tools, |_| true) {
+        let tools = [compose(&[1]), Arc::new(take_note.unwrap())];
+        for tool in tracker.track_tools(tools, |_| true) {
             tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
         }
         assert_eq!(ids(&tracker), ["0"]);

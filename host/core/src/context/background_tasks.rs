@@ -16,9 +16,9 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 ///
 /// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. Later it passes the
 /// late result to [`deliver`](BackgroundTask::deliver). Or it passes a future to [`spawn`](BackgroundTask::spawn), which
-/// delivers the output of the future and ends with the conversation. The late result becomes a message before the next
-/// inference, or wakes the conversation. A handle that is dropped without a result delivers an error, so that no caller
-/// waits forever.
+/// delivers the output of the future and ends with the conversation. The late result enters the history before the next
+/// inference. It wakes a conversation that waits. A handle that is dropped without a result delivers an error, so that no
+/// caller waits forever.
 ///
 /// ```
 /// use serde_json::json;
@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 pub struct BackgroundTask {
     call: String,
     context: ToolContext,
-    inbox: mpsc::UnboundedSender<LateResult>,
+    sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     reviews: LateReviews,
     /// The runtime on which the result is reviewed, whichever thread delivers the result.
@@ -49,9 +49,9 @@ impl BackgroundTask {
         &self.context
     }
 
-    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. If the task was started
-    /// outside a Tokio runtime, no interceptor can run, and an error is delivered instead. The result is discarded if the
-    /// conversation has ended or the call did not return a pending result.
+    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. If a call with interceptors
+    /// started the task outside a Tokio runtime, an error is delivered instead. The result is discarded if the conversation
+    /// has ended or the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
         if self.reviews.is_empty() {
             return self.send(result);
@@ -71,7 +71,8 @@ impl BackgroundTask {
 
     /// Runs a future as a task of the conversation and delivers its result.
     ///
-    /// The task is aborted when the conversation ends. An error is delivered as the result of a tool that failed.
+    /// The task is aborted when the conversation ends. If the future returns an error, a result with the status
+    /// [`Error`](crate::ToolStatus::Error) is delivered.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -92,7 +93,7 @@ impl BackgroundTask {
             result,
         };
         // Sending fails only after the conversation has ended.
-        let _ = self.inbox.send(late);
+        let _ = self.sender.send(late);
     }
 }
 
@@ -122,6 +123,7 @@ pub struct BackgroundTasks {
     cancel: CancellationToken,
 }
 
+/// The Tokio tasks of one conversation. If `is_closed` is set, further tasks are dropped.
 #[derive(Default)]
 struct Tasks {
     running: JoinSet<()>,
@@ -162,7 +164,7 @@ impl BackgroundTasks {
         let context = context.clone().without_extension::<LateReviews>();
         context.with_extension(TaskOffer {
             call: call.to_owned(),
-            inbox: self.sender.clone(),
+            sender: self.sender.clone(),
             tasks: self.tasks.clone(),
             calls_with_task: self.calls_with_task.clone(),
             cancel: self.cancel.clone(),
@@ -170,7 +172,7 @@ impl BackgroundTasks {
     }
 
     /// Returns whether a call has started a background task and was not [forgotten](Self::forget).
-    pub fn is_promised(&self, call: &str) -> bool {
+    pub fn has_task(&self, call: &str) -> bool {
         lock(&self.calls_with_task).contains(call)
     }
 
@@ -184,7 +186,7 @@ impl BackgroundTasks {
         self.inbox.try_recv().ok()
     }
 
-    /// Waits for the next late result. It is never `None`, because this value holds a sender of its channel.
+    /// Waits for the next late result. The return value is never `None`, because this value holds a sender of its channel.
     pub async fn next(&mut self) -> Option<LateResult> {
         self.inbox.recv().await
     }
@@ -199,10 +201,10 @@ impl Drop for BackgroundTasks {
     }
 }
 
-/// The extension of a context that allows a background task.
+/// The extension of a context with which a call can start a background task.
 struct TaskOffer {
     call: String,
-    inbox: mpsc::UnboundedSender<LateResult>,
+    sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     calls_with_task: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
@@ -240,7 +242,7 @@ impl ToolContext {
         Ok(BackgroundTask {
             call: offer.call.clone(),
             context: self.clone().with_cancel(offer.cancel.clone()),
-            inbox: offer.inbox.clone(),
+            sender: offer.sender.clone(),
             tasks: offer.tasks.clone(),
             reviews: LateReviews::of(self),
             runtime: Handle::try_current().ok(),

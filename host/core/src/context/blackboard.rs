@@ -11,9 +11,9 @@ use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
 /// The objects that the tools of a conversation or of an agent share, in insertion order.
 ///
-/// Tools access it through [`ToolContext::blackboard`](crate::ToolContext::blackboard). An agent that a tool runs has a board
-/// of its own, which begins with the objects of the [outer board](Self::spawn).
-/// The model sees its objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
+/// Tools access the board through [`ToolContext::blackboard`](crate::ToolContext::blackboard). An agent that a tool runs has a
+/// board of its own, which begins with the objects of the [outer board](Self::spawn).
+/// The model sees the objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
 /// immutable. An object can also be [live](Artifact::live): native tools then share the Rust object itself.
 ///
 /// ```
@@ -34,11 +34,11 @@ pub trait Blackboard: Send + Sync {
     /// [`ErrorKind::Resources`] if the board is full. No object is evicted, since tools may depend on it.
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error>;
 
-    /// Returns all entries, oldest first.
+    /// Returns all entries, the oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Creates the board of an agent that a tool runs, with the objects of this board. Objects that are added to it later are
-    /// not on this board until they are [shared](BlackboardSharing::apply).
+    /// Creates the board of an agent that a tool runs, with the objects of this board. Objects that the agent adds are on
+    /// this board only after they are [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
     /// Adds an object without a name.
@@ -71,15 +71,16 @@ pub trait Blackboard: Send + Sync {
         Some(entries.swap_remove(position))
     }
 
-    /// Returns the number of objects of a type, by its simple or its full name.
+    /// Returns the number of objects of a type, given by simple or full name.
     fn count(&self, kind: &str) -> usize {
         self.entries().iter().filter(|entry| entry.is_a(kind)).count()
     }
 }
 
 impl dyn Blackboard {
-    /// Returns the newest object of a Rust type that was added with [`Artifact::of`]. Returns `None` if there is no such
-    /// object, or if it cannot be deserialised.
+    /// Returns the newest object of a Rust type, deserialised from its JSON. The object must have been created with
+    /// [`Artifact::of`] or [`Artifact::live`]. Returns `None` if there is no such object, or if the newest one cannot be
+    /// deserialised.
     #[must_use]
     pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
         let entry = self.last(std::any::type_name::<T>())?;
@@ -266,20 +267,20 @@ pub enum BlackboardSharing {
     /// All objects that the agent added.
     #[default]
     All,
-    /// Objects of these types, given by simple or full name.
+    /// The objects of these types that the agent added. A type is given by its simple or full name.
     Kinds(Vec<String>),
     /// No objects.
     Nothing,
 }
 
 impl BlackboardSharing {
-    /// Adds the objects of `child` that are to be shared to `parent`, in order. Inherited objects are skipped.
+    /// Adds the shared objects of the board `child` to the board `parent`, in insertion order. Inherited objects are skipped.
     ///
     /// # Errors
     /// As [`Blackboard::place`], for the first object that exceeds a limit. The objects before it are added.
     pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
-        let own = child.entries().into_iter().filter(|entry| !entry.is_inherited());
-        for entry in own.filter(|entry| self.is_shared(entry)) {
+        let added_entries = child.entries().into_iter().filter(|entry| !entry.is_inherited());
+        for entry in added_entries.filter(|entry| self.is_shared(entry)) {
             parent.place(entry.name(), entry.artifact().clone())?;
         }
         Ok(())

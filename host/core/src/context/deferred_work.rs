@@ -11,7 +11,8 @@ use super::ToolContext;
 /// A server adds a value of this type to the [`ToolContext`] of a call, and calls [`run`](Self::run) after it has sent the
 /// answer. Without such a value, a tool does the work before it returns.
 ///
-/// The work runs on a thread of the runtime, and must not block it. Clones share the work. When the last of them is dropped, work that has not begun is dropped too.
+/// The work runs on a thread of the runtime, and must not block it. Clones share the work. When the last clone is dropped,
+/// work that has not begun is dropped too.
 #[derive(Clone, Default)]
 pub struct DeferredWork {
     state: Arc<Mutex<DeferredState>>,
@@ -22,13 +23,13 @@ struct DeferredState {
     /// Whether the answer has been delivered.
     is_delivered: bool,
     /// The work in the order in which it was deferred.
-    work: Vec<Arc<WorkSlot>>,
+    slots: Vec<Arc<WorkSlot>>,
 }
 
 /// One piece of work.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A place for one piece of work; `None` after the work has begun.
+/// A slot for one piece of work. It is `None` after the work has begun.
 type WorkSlot = Mutex<Option<Work>>;
 
 /// A handle to one piece of deferred work. It does not keep the work alive.
@@ -48,7 +49,8 @@ impl DeferredWork {
         context.extension()
     }
 
-    /// Defers work until the answer has been delivered. If that has happened already, runs the work and returns `None`.
+    /// Defers work until the answer has been delivered. If the answer has already been delivered, runs the work and returns
+    /// `None`.
     pub fn defer(&self, work: impl FnOnce() + Send + 'static) -> Option<DeferredWorkHandle> {
         let mut state = self.lock();
         if state.is_delivered {
@@ -58,19 +60,19 @@ impl DeferredWork {
         }
         let slot: Arc<WorkSlot> = Arc::new(Mutex::new(Some(Box::new(work))));
         let handle = DeferredWorkHandle(Arc::downgrade(&slot));
-        state.work.push(slot);
+        state.slots.push(slot);
         Some(handle)
     }
 
-    /// Runs the deferred work sequentially, after the answer has been delivered. From now on, [`defer`](Self::defer) defers no
-    /// further work.
+    /// Runs the deferred work sequentially, after the answer has been delivered. After this call, [`defer`](Self::defer) runs
+    /// further work immediately.
     pub fn run(&self) {
-        let work = {
+        let slots = {
             let mut state = self.lock();
             state.is_delivered = true;
-            std::mem::take(&mut state.work)
+            std::mem::take(&mut state.slots)
         };
-        work.iter().for_each(|slot| run(slot));
+        slots.iter().for_each(|slot| run(slot));
     }
 
     fn lock(&self) -> MutexGuard<'_, DeferredState> {
@@ -79,7 +81,7 @@ impl DeferredWork {
 }
 
 impl DeferredWorkHandle {
-    /// Runs the work before the answer is delivered, unless it has begun or was dropped.
+    /// Runs the work immediately, without waiting for the answer, unless the work has begun or was dropped.
     pub fn run(&self) {
         if let Some(slot) = self.0.upgrade() {
             run(&slot);
@@ -99,7 +101,7 @@ impl fmt::Debug for DeferredWork {
         formatter
             .debug_struct("DeferredWork")
             .field("is_delivered", &state.is_delivered)
-            .field("work", &state.work.len())
+            .field("work", &state.slots.len())
             .finish()
     }
 }
@@ -123,46 +125,46 @@ mod tests {
 
     use super::*;
 
-    fn defer(deferred_work: &DeferredWork, done: &Arc<AtomicUsize>) -> Option<DeferredWorkHandle> {
-        let done = done.clone();
+    fn defer(deferred_work: &DeferredWork, run_count: &Arc<AtomicUsize>) -> Option<DeferredWorkHandle> {
+        let run_count = run_count.clone();
         deferred_work.defer(move || {
-            done.fetch_add(1, Ordering::Relaxed);
+            run_count.fetch_add(1, Ordering::Relaxed);
         })
     }
 
     #[test]
-    fn work_is_done_once_when_the_answer_is_delivered_and_at_once_afterwards() {
-        let (deferred_work, done) = (DeferredWork::new(), Arc::default());
-        let handle = defer(&deferred_work, &done).unwrap();
-        assert!(done.load(Ordering::Relaxed) == 0 && !handle.has_begun());
+    fn work_runs_once_after_the_answer_and_later_work_runs_immediately() {
+        let (deferred_work, run_count) = (DeferredWork::new(), Arc::default());
+        let handle = defer(&deferred_work, &run_count).unwrap();
+        assert!(run_count.load(Ordering::Relaxed) == 0 && !handle.has_begun());
         deferred_work.clone().run();
         deferred_work.run();
         handle.run();
-        assert_eq!(done.load(Ordering::Relaxed), 1);
+        assert_eq!(run_count.load(Ordering::Relaxed), 1);
         assert!(handle.has_begun());
-        assert!(defer(&deferred_work, &done).is_none());
-        assert_eq!(done.load(Ordering::Relaxed), 2);
+        assert!(defer(&deferred_work, &run_count).is_none());
+        assert_eq!(run_count.load(Ordering::Relaxed), 2);
     }
 
     #[test]
-    fn work_can_be_done_before_the_answer() {
-        let (deferred_work, done) = (DeferredWork::new(), Arc::default());
-        defer(&deferred_work, &done).unwrap().run();
-        assert_eq!(done.load(Ordering::Relaxed), 1);
+    fn work_can_run_before_the_answer() {
+        let (deferred_work, run_count) = (DeferredWork::new(), Arc::default());
+        defer(&deferred_work, &run_count).unwrap().run();
+        assert_eq!(run_count.load(Ordering::Relaxed), 1);
         deferred_work.run();
-        assert_eq!(done.load(Ordering::Relaxed), 1, "it is not done again");
+        assert_eq!(run_count.load(Ordering::Relaxed), 1, "the work does not run again");
     }
 
     #[test]
     fn work_is_dropped_with_the_last_clone() {
-        let (deferred_work, held) = (DeferredWork::new(), Arc::new(()));
-        let in_work = held.clone();
-        let handle = deferred_work.defer(move || drop(in_work)).unwrap();
+        let (deferred_work, held_value) = (DeferredWork::new(), Arc::new(()));
+        let captured_value = held_value.clone();
+        let handle = deferred_work.defer(move || drop(captured_value)).unwrap();
         let clone = deferred_work.clone();
         drop(deferred_work);
-        assert_eq!(Arc::strong_count(&held), 2);
+        assert_eq!(Arc::strong_count(&held_value), 2);
         drop(clone);
-        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(Arc::strong_count(&held_value), 1);
         assert!(handle.has_begun());
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::ToolContext;
 
-/// A function from all values to the values that the filter passes, which it may change.
-type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
+/// A function that receives all values and returns the values that pass the filter. It may change them.
+type CustomFilter = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 
 /// A filter for the values of a [`ToolContext`] that are sent to a server, and for the values that a client sends.
 ///
@@ -20,8 +20,8 @@ type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 ///
 /// let context = ToolContext::new().with("tenant", "acme").with("token", "secret");
 /// assert!(MetaFilter::default().outgoing(&context).is_empty());
-/// let some = MetaFilter::allow(["tenant"]).outgoing(&context);
-/// assert_eq!(some.keys().collect::<Vec<_>>(), ["tenant"]);
+/// let passed = MetaFilter::allow(["tenant"]).outgoing(&context);
+/// assert_eq!(passed.keys().collect::<Vec<_>>(), ["tenant"]);
 /// ```
 #[derive(Clone, Default)]
 pub struct MetaFilter(Rule);
@@ -33,7 +33,7 @@ enum Rule {
     Everything,
     Allow(BTreeSet<String>),
     Deny(BTreeSet<String>),
-    Custom(Arc<Convert>),
+    Custom(Arc<CustomFilter>),
 }
 
 impl MetaFilter {
@@ -80,10 +80,10 @@ impl MetaFilter {
     /// Returns the values of a context that pass the filter, to send with a call.
     #[must_use]
     pub fn outgoing(&self, context: &ToolContext) -> Map<String, Value> {
-        let all = context
+        let values = context
             .keys()
             .filter_map(|key| Some((key.to_owned(), context.get(key)?.clone())));
-        self.filter(all.collect())
+        self.filter(values.collect())
     }
 
     /// Creates a context from the values of a client that pass the filter.
@@ -129,7 +129,7 @@ mod tests {
 
     // accept: 90
     #[test]
-    fn untrusted_server_receives_no_values() {
+    fn filter_selects_the_values_that_a_server_receives() {
         let context = ToolContext::new().with("tenant", "acme").with("token", "hunter2");
         assert!(MetaFilter::default().outgoing(&context).is_empty());
         assert!(MetaFilter::for_server(false).outgoing(&context).is_empty());

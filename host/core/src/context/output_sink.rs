@@ -6,7 +6,7 @@ use crate::Origin;
 ///
 /// A service sends the output to a channel, the command line prints it, a test collects it.
 pub trait OutputSink: Send + Sync {
-    /// Receives a progress message, which the next one replaces.
+    /// Receives a progress message. The next progress message replaces it.
     fn progress(&self, text: &str);
 
     /// Receives a permanent message.

@@ -12,7 +12,7 @@ pub trait ToolCaller: Send + Sync {
     /// Calls a tool by its [id](crate::ToolId).
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`](crate::ErrorKind::UnknownTool) for an unknown id; otherwise as
+    /// [`ErrorKind::UnknownTool`](crate::ErrorKind::UnknownTool) for an unknown id; otherwise as [`ToolContext::permit`] and
     /// [`Tool::call`](crate::Tool::call).
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 

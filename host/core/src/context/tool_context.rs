@@ -12,7 +12,7 @@ use crate::{Blackboard, Error, ErrorKind, NoOutput, OutputSink, Phase, ToolCalle
 
 type Values = BTreeMap<String, Value>;
 
-/// The typed objects, each of another type. A context has about ten, which are found faster in a list than in a map.
+/// The typed objects, at most one for each type. A context has about ten; a search in a short list is faster than in a map.
 type Extensions = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
@@ -37,9 +37,9 @@ pub const CHAT_ID: &str = "chat_id";
 ///
 /// let process = ToolContext::new().with("tenant", "acme").with("channel", "mail");
 /// let call = ToolContext::new().with("channel", "chat");
-/// let both = process.merged_with(&call);
-/// assert_eq!(both.text("tenant"), Some("acme"));
-/// assert_eq!(both.text("channel"), Some("chat"), "the call wins");
+/// let merged = process.merged_with(&call);
+/// assert_eq!(merged.text("tenant"), Some("acme"));
+/// assert_eq!(merged.text("channel"), Some("chat"), "the value of the call takes precedence");
 /// ```
 #[derive(Clone)]
 pub struct ToolContext {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::entity_results::EntityResults;
 use super::one_shot::OneShot;
 use crate::WallClock;
-use crate::artifact::Capturing;
+use crate::artifact::CaptureArtifacts;
 use crate::{
     ApprovalGate, Approver, Arguments, ArtifactCapture, BlackboardSink, CallAccess, Effect, EffectClass, EffectSource,
     Error, ErrorKind, Phase, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolMethods, ToolResult,
@@ -51,7 +51,7 @@ pub trait Decorator: Send + Sync {
     /// Decides about a call before its approval, and returns the arguments with which the call would run. By default it
     /// returns the arguments unchanged.
     ///
-    /// [`call`](Self::call) must decide again if it receives other arguments than these.
+    /// [`call`](Self::call) must decide again if it receives other arguments than those that this method returned.
     ///
     /// # Errors
     /// An error prevents the call.
@@ -140,7 +140,7 @@ impl Tool for DecoratedTool {
         }
     }
 
-    /// Returns the serial group of the tool for the arguments, unless the decorator has set another group.
+    /// Returns the serial group of the inner tool for these arguments, unless the decorator sets another group.
     fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
         let group = self.serial_group();
         if group == self.tool.serial_group() {
@@ -167,14 +167,14 @@ impl Tool for DecoratedTool {
 pub trait ToolExt: Tool + Sized + 'static {
     /// Applies a decorator.
     fn with_decorator(self, decorator: impl Decorator + 'static) -> DecoratedTool {
-        DecoratedTool::new(shared(self), Arc::new(decorator))
+        DecoratedTool::new(into_shared(self), Arc::new(decorator))
     }
 
     /// Replaces the description.
     fn with_description(self, description: impl Into<String>) -> DecoratedTool {
         let mut definition = self.definition().clone();
         definition.description = description.into();
-        redefined(self, definition)
+        with_definition(self, definition)
     }
 
     /// Appends a sentence to the description.
@@ -200,7 +200,7 @@ pub trait ToolExt: Tool + Sized + 'static {
         let mut definition = self.definition().clone();
         definition.id = id;
         definition.names = names;
-        redefined(self, definition)
+        with_definition(self, definition)
     }
 
     /// Sets the effect class, in place of the one that the sandbox proves or the author declares.
@@ -220,24 +220,24 @@ pub trait ToolExt: Tool + Sized + 'static {
 
     /// Passes the artifacts of the tool's results to a sink. The results keep the artifacts.
     fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
-        self.with_decorator(Capturing::new(capture))
+        self.with_decorator(CaptureArtifacts::new(capture))
     }
 
     /// Runs the tool once per loop, which is one run of a conversation or an agent. Later calls return a reference to the
     /// history and this advice.
     ///
-    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not
-    /// count. Outside a loop, every call runs.
+    /// Use it for tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do
+    /// not count. Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice))
     }
 
     /// Reads the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools.
-    /// For a tool of a plugin or an MCP server, whose results are only JSON.
+    /// Use it for a tool of a plugin or an MCP server, whose results are only JSON.
     ///
     /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its
-    /// id and its tools. Other results, other items of a list and `null` do not change, nor does a result that is an error, is
-    /// pending or has entities already. The methods must trust the fields no more than they trust the tool.
+    /// id and its tools. Other results, other items of a list and `null` do not change. A result that is an error, is pending
+    /// or already has entities does not change either. The methods must not trust the fields more than they trust the tool.
     fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
         self.with_decorator(EntityResults::<T>::new())
     }
@@ -259,22 +259,22 @@ pub trait ToolExt: Tool + Sized + 'static {
         self,
         reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
     ) -> DecoratedTool {
-        self.with_decorator(Replanning(reason))
+        self.with_decorator(ReplanWhen(reason))
     }
 }
 
 impl<T: Tool + Sized + 'static> ToolExt for T {}
 
-fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> DecoratedTool {
+fn with_definition(tool: impl Tool + 'static, definition: ToolDefinition) -> DecoratedTool {
     DecoratedTool {
         definition,
-        tool: shared(tool),
+        tool: into_shared(tool),
         decorator: None,
     }
 }
 
 /// Converts a tool to an `Arc`. An `Arc` is returned as it is, because strategies recognise a tool by its address.
-fn shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
+fn into_shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
     match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
         Some(shared) => shared.clone(),
         None => Arc::new(tool),
@@ -300,6 +300,7 @@ impl Decorator for SetEffect {
     }
 }
 
+/// A decorator that ends the run with the result of the tool, unless the result is an error.
 struct ReturnDirect;
 
 #[async_trait]
@@ -314,8 +315,8 @@ impl Decorator for ReturnDirect {
     }
 }
 
-/// A decorator that drops a call that exceeds a duration, and cancels the token of the call. The time in which an approver is
-/// asked about a nested call does not count.
+/// A decorator that drops a call that exceeds a duration, and cancels the token of the call. The time during which an approver
+/// is asked about a nested call does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout(Duration);
 
@@ -342,7 +343,7 @@ impl Decorator for Timeout {
         let outcome = tokio::select! {
             biased;
             outcome = tool.call(arguments, &context) => Some(outcome),
-            () = clock.reach(self.0) => None,
+            () = clock.wait_for_limit(self.0) => None,
         };
         cancel_on_drop.disarm();
         outcome.unwrap_or_else(|| {
@@ -357,10 +358,11 @@ impl Decorator for Timeout {
     }
 }
 
-struct Replanning<F>(F);
+/// A decorator that adds the signal [`Signal::Replan`] if a function returns a reason.
+struct ReplanWhen<F>(F);
 
 #[async_trait]
-impl<F> Decorator for Replanning<F>
+impl<F> Decorator for ReplanWhen<F>
 where
     F: Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync,
 {

@@ -14,7 +14,8 @@ use super::decorator::Decorator;
 use crate::entity::serialise_output;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolMethods, ToolProvider, ToolResult};
 
-/// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that its methods become tools.
+/// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that the methods of this type become
+/// tools.
 ///
 /// [`ToolExt::returns`](crate::ToolExt::returns) applies it and describes what it reads.
 pub struct EntityResults<T>(PhantomData<fn() -> T>);
@@ -71,7 +72,7 @@ fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut Too
     }
 }
 
-/// The entities of a result, and the Rust value of the result, if all its objects were read.
+/// The entities of a result. If every item of the result is an entity, `output` has the Rust value of the result.
 #[derive(Default)]
 struct FoundEntities {
     providers: Vec<Arc<dyn ToolProvider>>,
@@ -116,7 +117,7 @@ fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
         let entity = serialise_output(&object).ok()?;
         Some((object, entity))
     }) else {
-        // The error of the deserialiser would quote the value.
+        // The log omits the error of the deserialiser, because it quotes the value.
         tracing::debug!(entity = T::prefix(), "an object in a result is not the expected entity");
         return None;
     };

@@ -5,14 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// Maximum number of loops in a memory. Beyond it, the loop whose last [`insert`](LoopMemory::insert) is the oldest is
-/// removed, and its keys count as new.
+/// Maximum number of loops in a memory. If there are more, the loop without an [`insert`](LoopMemory::insert) for the longest
+/// time is removed. Its keys then count as new.
 const LOOPS_MAX: usize = 256;
 
 /// Maximum number of keys of one loop. Further keys are not stored, so that they are always new.
 const KEYS_MAX: usize = 1_024;
 
-/// A set of keys for each loop, identified by the loop id in the context.
+/// A set of keys for each loop. The loop id in the context identifies the loop.
 ///
 /// Outside a loop, no key is stored, so every key is new.
 ///
@@ -59,8 +59,8 @@ impl LoopMemory {
         let Some(id) = context.loop_id() else { return };
         let mut loops = self.lock();
         let position = loops.iter().position(|(loop_id, _)| loop_id == id);
-        let stored = position.and_then(|position| loops.remove(position));
-        let (loop_id, mut keys) = stored.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
+        let existing_loop = position.and_then(|position| loops.remove(position));
+        let (loop_id, mut keys) = existing_loop.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
         if keys.len() < KEYS_MAX {
             keys.insert(key.to_owned());
         }
@@ -90,11 +90,11 @@ mod tests {
         ToolContext::new().with(LOOP_ID, id)
     }
 
-    fn skill(broken: Arc<AtomicBool>) -> impl Tool {
+    fn skill(is_broken: Arc<AtomicBool>) -> impl Tool {
         let tool = NativeTool::new("skill", "", json!({"type": "object"}), move |_, _| {
-            let broken = broken.load(Ordering::Relaxed);
+            let is_broken = is_broken.load(Ordering::Relaxed);
             async move {
-                Ok(if broken {
+                Ok(if is_broken {
                     ToolResult::error("no such file")
                 } else {
                     ToolResult::text("the body")
@@ -113,9 +113,12 @@ mod tests {
     async fn second_call_in_a_loop_refers_to_the_history() {
         let skill = skill(Arc::default());
         assert_eq!(call(&skill, &in_loop("a")).await, "the body");
-        let again = call(&skill, &in_loop("a")).await;
-        assert!(again.starts_with("ALREADY LOADED. The body of 'skill'"), "{again}");
-        assert!(again.ends_with("Write your script now."), "{again}");
+        let second_text = call(&skill, &in_loop("a")).await;
+        assert!(
+            second_text.starts_with("ALREADY LOADED. The body of 'skill'"),
+            "{second_text}"
+        );
+        assert!(second_text.ends_with("Write your script now."), "{second_text}");
         assert_eq!(
             call(&skill, &in_loop("b")).await,
             "the body",
@@ -132,10 +135,10 @@ mod tests {
     // accept: 147
     #[tokio::test]
     async fn failed_first_call_does_not_count() {
-        let broken = Arc::new(AtomicBool::new(true));
-        let skill = skill(broken.clone());
+        let is_broken = Arc::new(AtomicBool::new(true));
+        let skill = skill(is_broken.clone());
         assert_eq!(call(&skill, &in_loop("a")).await, "no such file");
-        broken.store(false, Ordering::Relaxed);
+        is_broken.store(false, Ordering::Relaxed);
         assert_eq!(call(&skill, &in_loop("a")).await, "the body");
     }
 
@@ -146,8 +149,8 @@ mod tests {
         assert!(memory.insert(&in_loop("a"), "x") && memory.insert(&in_loop("a"), "y"));
         assert!(!memory.insert(&in_loop("a"), "x"));
         assert!(memory.insert(&ToolContext::new(), "x") && memory.insert(&ToolContext::new(), "x"));
-        for other in 0..LOOPS_MAX {
-            memory.insert(&in_loop(&format!("other-{other}")), "x");
+        for number in 0..LOOPS_MAX {
+            memory.insert(&in_loop(&format!("other-{number}")), "x");
         }
         assert!(
             memory.insert(&in_loop("a"), "x"),

@@ -11,7 +11,8 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult, new_serial_grou
 pub struct OneShot {
     advice: String,
     memory: LoopMemory,
-    /// The serial group of a tool without one, so that the second of two calls sees the outcome of the first.
+    /// The serial group for a tool that has none. The calls then run sequentially, so that the second call sees whether the
+    /// first succeeded.
     group: u64,
 }
 

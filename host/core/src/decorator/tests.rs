@@ -63,7 +63,7 @@ async fn decorators_pass_the_context_and_expose_the_inner_tool() {
             .with_note("Note.")
             .publish_artifacts()
             .with_timeout(Duration::from_secs(1))
-            .one_shot_per_loop("Go on.")
+            .one_shot_per_loop("Continue.")
             .return_direct()
             .replan_when(|_, _| None),
     );
@@ -77,7 +77,7 @@ async fn decorators_pass_the_context_and_expose_the_inner_tool() {
 
 // accept: 147
 #[tokio::test]
-async fn replan_when_ignores_errors() {
+async fn replan_when_adds_a_signal_but_not_to_errors() {
     let if_none =
         |result: &ToolResult, _: &ToolContext| (result.for_llm == "none").then(|| "nothing was found".to_owned());
     let found = tool("find", |_| ToolResult::text("two")).replan_when(if_none);
@@ -92,10 +92,10 @@ async fn replan_when_ignores_errors() {
 
 #[tokio::test(start_paused = true)]
 async fn call_over_its_timeout_is_cancelled_and_dropped() {
-    let received = Arc::new(Mutex::new(None));
-    let token = received.clone();
+    let received_token = Arc::new(Mutex::new(None));
+    let token_slot = received_token.clone();
     let slow = NativeTool::new("slow", "", json!({"type": "object"}), move |_, context| {
-        *token.lock().unwrap() = Some(context.cancel().clone());
+        *token_slot.lock().unwrap() = Some(context.cancel().clone());
         std::future::pending::<Result<ToolResult, ToolError>>()
     });
     let context = ToolContext::new();
@@ -103,7 +103,7 @@ async fn call_over_its_timeout_is_cancelled_and_dropped() {
     let error = slow.call(Arguments::new(), &context).await.unwrap_err();
     assert_eq!(error.report().kind, ErrorKind::Timeout);
     assert!(error.to_string().contains("may have taken effect"));
-    assert!(received.lock().unwrap().as_ref().unwrap().is_cancelled());
+    assert!(received_token.lock().unwrap().as_ref().unwrap().is_cancelled());
     assert!(!context.cancel().is_cancelled(), "only this call is cancelled");
     let quick = tool("quick", |_| ToolResult::text("ok")).with_timeout(Duration::from_secs(5));
     assert_eq!(call(&quick, &context).await.for_llm, "ok");

@@ -7,17 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::ToolDefinition;
 
-/// The class of a call by what it changes outside of its run.
+/// The class of a call: whether it changes anything outside its run, and whether it can be repeated.
 ///
 /// The class decides whether the host repeats a call after a crash, and whether the call needs an approval. The classes are
-/// ordered: a call in a greater class needs more care. A tool of which nothing is known is in the class
-/// [`Write`](Self::Write).
+/// ordered: a call in a greater class needs more care. Without information about a tool, its class is [`Write`](Self::Write).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectClass {
-    /// The call changes nothing outside. It can run again at any time.
+    /// The call changes nothing outside its run. It can run again at any time.
     Read,
     /// Repeating a call has no further effect. The repeated call has the same idempotency key in its context.
     Idempotent,
@@ -30,7 +29,7 @@ impl EffectClass {
     /// All classes, in order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Write];
 
-    /// Returns the class as in files and options, such as `read`.
+    /// Returns the class as it is written in files and options, such as `read`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,13 +67,13 @@ impl FromStr for EffectClass {
 pub enum EffectSource {
     /// The operator or the application set it.
     Operator,
-    /// The sandbox proved it: the code has no access with which it could change anything outside.
+    /// The sandbox proved it: the code has no access with which it could exceed the class.
     Sandbox,
     /// The author of the tool declared it: in Rust, in the manifest, or with the doc tag `@effect`.
     Author,
     /// A trusted server declared it, such as with the annotations of MCP.
     Server,
-    /// Nothing is known.
+    /// There is no other source, so the class is [`EffectClass::Write`].
     #[default]
     Default,
 }
@@ -87,7 +86,7 @@ pub struct Effect {
     pub class: EffectClass,
     /// The source of the class.
     pub source: EffectSource,
-    /// The class that the author of untrusted code declares, if the host can prove nothing and does not accept it.
+    /// The class that the author of untrusted code declares, if the host can prove nothing and does not accept this class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<EffectClass>,
 }
@@ -113,8 +112,8 @@ impl Effect {
     /// declares.
     ///
     /// A claim of a greater class than the proof is accepted; a claim of a smaller class is not. A `proof` of
-    /// [`EffectClass::Write`] means that the host can prove nothing. Then the rejected claim is kept for display in
-    /// [`claim`](Self::claim).
+    /// [`EffectClass::Write`] means that the host can prove nothing. Then [`claim`](Self::claim) has the rejected claim, for
+    /// display.
     #[must_use]
     pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
         match claim {
@@ -168,9 +167,10 @@ impl fmt::Display for Effect {
 pub struct CallAccess {
     /// The effect class, with its source.
     pub effect: Effect,
-    /// The granted rules that apply, one per line and without secret values. Empty for a tool that needs no grant.
+    /// The granted rules that apply, one per item and without secret values. Empty for a tool that needs no grant.
     pub grant: Vec<String>,
-    /// The rule that could change something outside, if that is the reason why [`EffectClass::Read`] is not proved.
+    /// The granted rule that allows a change outside the run, if this rule is the reason why [`EffectClass::Read`] is not
+    /// proved.
     pub writing_rule: Option<String>,
     /// The digest of the code that would run, if it is known. An approval is not valid for other code.
     pub code: Option<String>,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claim_of_untrusted_code_only_lowers_trust() {
+    fn claim_of_untrusted_code_can_only_raise_the_class() {
         let effect = Effect::of_untrusted;
         assert_eq!(effect(Read, None), Effect::new(Read, EffectSource::Sandbox));
         assert_eq!(effect(Read, Some(Read)), Effect::new(Read, EffectSource::Sandbox));

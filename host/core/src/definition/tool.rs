@@ -70,7 +70,8 @@ pub trait Tool: Send + Sync {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
 
-    /// Returns whether the tool may call other tools of the conversation. If so, its [context](ToolContext::tools) holds them.
+    /// Returns whether the tool may call other tools of the conversation, through the [context](ToolContext::tools) of its
+    /// call.
     fn calls_tools(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.calls_tools())
     }

@@ -55,8 +55,8 @@ struct Function<'a> {
 
 impl Serialize for Function<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields_count = if self.kind.is_some() { 4 } else { 3 };
-        let mut fields = serializer.serialize_struct("Function", fields_count)?;
+        let field_count = if self.kind.is_some() { 4 } else { 3 };
+        let mut fields = serializer.serialize_struct("Function", field_count)?;
         if let Some(kind) = self.kind {
             fields.serialize_field("type", kind)?;
         }
@@ -101,7 +101,7 @@ mod tests {
 
     // accept: 92
     #[test]
-    fn each_provider_gets_its_own_format_in_insertion_order() {
+    fn each_provider_gets_its_own_format() {
         let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
         let tool = |name: &str| {
             let tool = NativeTool::new(name, "Adds.", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });

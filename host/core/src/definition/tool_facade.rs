@@ -13,7 +13,7 @@ pub trait ToolFacade: Send + Sync {
     /// Returns the inner tools that exist before a call, in all categories. Empty if each call creates its tools.
     fn fixed_tools(&self) -> &[Arc<dyn Tool>];
 
-    /// Returns whether only the inner tools can be called, from when they are revealed until the turn ends.
+    /// Returns whether only the inner tools can be called, from the call that reveals them until the turn ends.
     fn is_exclusive(&self) -> bool {
         false
     }

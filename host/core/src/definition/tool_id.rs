@@ -14,7 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// | `native#name` | a tool written in Rust |
 /// | `host#name` | a tool of the host |
 /// | `…#func(id)` | a method bound to a live entity |
-/// | `…#func(*any)`, `…#func(*current)` | a method that takes the id of its entity, or acts on the most recent one |
+/// | `…#func(*any)` | a method that takes the id of its entity as an argument |
+/// | `…#func(*current)` | a method of the most recent entity |
 /// | `… as name` | a tool under another name |
 ///
 /// Functions have their WIT names: `[method]customer.get-average-spend`.
@@ -51,8 +52,8 @@ impl ToolId {
         Self(format!("{}({escape}{entity})", self.0).into())
     }
 
-    /// Returns the id of this method for an entity that is selected with each call, such as `current`. It differs from
-    /// the id of the method bound to any entity.
+    /// Returns the id of this method for an entity that each call selects, such as the `current` one. It differs from every id
+    /// that [`bound_to`](Self::bound_to) returns.
     #[must_use]
     pub fn bound_by(&self, selection: &str) -> Self {
         Self(format!("{}(*{selection})", self.0).into())

@@ -33,15 +33,15 @@ impl ToolName {
     }
 
     /// Converts text to a valid name that ends with six hex digits of the hash of an identity. A text that is too long is
-    /// shortened in the middle.
+    /// shortened in the middle. A text without ASCII letters or digits becomes `tool`.
     #[must_use]
     pub fn hashed(text: &str, identity: &str) -> Self {
         let hash = short_hash(identity);
         let clean = sanitise(text).unwrap_or_else(|| "tool".to_owned());
-        let room = NAME_BYTES_MAX - HASH_DIGITS - 1;
-        let stem = if clean.len() > room {
-            let head = (room - 1) / 2;
-            let tail = room - 1 - head;
+        let stem_bytes_max = NAME_BYTES_MAX - HASH_DIGITS - 1;
+        let stem = if clean.len() > stem_bytes_max {
+            let head = (stem_bytes_max - 1) / 2;
+            let tail = stem_bytes_max - 1 - head;
             format!("{}_{}", &clean[..head], &clean[clean.len() - tail..])
         } else {
             clean
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn names_that_do_not_match_the_pattern_are_rejected() {
         assert!(ToolName::parse("search_customer").is_some());
-        for bad in ["", "1st", "-x", "a b", "a.b", "é", &"x".repeat(65)] {
-            assert!(ToolName::parse(bad).is_none(), "{bad:?}");
+        for invalid_name in ["", "1st", "-x", "a b", "a.b", "é", &"x".repeat(65)] {
+            assert!(ToolName::parse(invalid_name).is_none(), "{invalid_name:?}");
         }
     }
 

@@ -12,8 +12,8 @@ pub const AVAILABLE_TOOLS: &str = "available_tools";
 /// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
 ///
 /// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the
-/// list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider, or removed if that is
-/// empty. Lists in other objects do not change.
+/// list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider. If `names_of` returns no
+/// names, the list is removed. Lists in other objects do not change.
 pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
     if result.providers.is_empty() {
         return;
@@ -28,7 +28,8 @@ pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn T
 struct ProviderNames(Vec<NamedProvider>);
 
 struct NamedProvider {
-    prefix: String,
+    /// The value of `type` in the objects of the provider.
+    kind: String,
     /// `None` if the provider has no id; it then matches every object of its type.
     id: Option<String>,
     names: Vec<ToolName>,
@@ -42,7 +43,7 @@ impl ProviderNames {
         mut names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>,
     ) -> Self {
         let entries = providers.map(|provider| NamedProvider {
-            prefix: provider.prefix().to_owned(),
+            kind: provider.prefix().to_owned(),
             id: provider.instance_id(),
             names: names_of(provider),
             is_used: false,
@@ -53,9 +54,11 @@ impl ProviderNames {
     /// Replaces the lists in a value. Returns whether the value changed.
     fn write_into(&mut self, value: &mut Value) -> bool {
         match value {
-            Value::Array(items) => items.iter_mut().fold(false, |any, item| self.write_into(item) | any),
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |is_changed, item| self.write_into(item) | is_changed),
             Value::Object(fields) => {
-                let mut changed = false;
+                let mut is_changed = false;
                 if fields.contains_key(AVAILABLE_TOOLS)
                     && let Some(names) = self.names_for(fields.get("type"), fields.get("id"))
                 {
@@ -64,11 +67,11 @@ impl ProviderNames {
                     } else {
                         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(names));
                     }
-                    changed = true;
+                    is_changed = true;
                 }
                 fields
                     .values_mut()
-                    .fold(changed, |any, field| self.write_into(field) | any)
+                    .fold(is_changed, |is_changed, field| self.write_into(field) | is_changed)
             }
             _ => false,
         }
@@ -76,9 +79,9 @@ impl ProviderNames {
 
     /// Returns the names of the provider whose type and id are those of an object. If several providers match, one whose names
     /// are not used yet is preferred, then one with an id, then the first one in the result.
-    fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
-        let (prefix, id) = (prefix?.as_str()?, id.and_then(id_text));
-        let is_match = |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id == id);
+    fn names_for(&mut self, kind: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
+        let (kind, id) = (kind?.as_str()?, id.and_then(id_text));
+        let is_match = |entry: &&mut NamedProvider| entry.kind == kind && (entry.id.is_none() || entry.id == id);
         let mut matches: Vec<_> = self.0.iter_mut().filter(is_match).collect();
         matches.sort_by_key(|entry| (entry.is_used, entry.id.is_none()));
         let entry = matches.into_iter().next()?;
@@ -107,8 +110,8 @@ mod tests {
     #[test]
     fn each_entity_lists_the_assigned_names_of_its_tools() {
         let object = |id: &str, list: Value| json!({"type": "customer", "id": id, "available_tools": list, "n": 1});
-        let guessed = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
-        let mut result = ToolResult::value(guessed)
+        let listed = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
+        let mut result = ToolResult::value(listed)
             .with_provider(customer("a"))
             .with_provider(customer("b"));
         name_available_tools(&mut result, |provider| match provider.instance_id().as_deref() {

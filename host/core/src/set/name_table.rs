@@ -4,16 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{ToolDefinition, ToolId, ToolName};
 
-/// The names that were assigned to tools. An assigned name stays reserved for its id, also after the tool is removed.
+/// The names that were assigned to tools. An assigned name belongs to the id of its tool, also after the tool is removed.
 #[derive(Clone, Default)]
 pub(super) struct NameTable {
     names: HashMap<ToolId, ToolName>,
     owners: HashMap<ToolName, ToolId>,
+    /// The names that are assigned only to tools of the host.
     reserved: HashSet<ToolName>,
 }
 
 impl NameTable {
-    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
+    /// Reserves a name: from now on, [`assign`](Self::assign) gives it only to the tool `host#name`.
     pub(super) fn reserve(&mut self, name: ToolName) {
         self.reserved.insert(name);
     }
@@ -33,7 +34,7 @@ impl NameTable {
         self.owners.get(name)
     }
 
-    /// Returns the name of a tool, and assigns one on first use.
+    /// Returns the name of a tool. Assigns one if the tool has none.
     pub(super) fn assign(&mut self, definition: &ToolDefinition) -> ToolName {
         let name = self.choose(definition, &HashSet::new());
         self.claim(name.clone(), definition.id.clone());
@@ -43,7 +44,7 @@ impl NameTable {
     /// Assigns a name to an id. Returns `false` if the name belongs to another id, or the id has another name.
     pub(super) fn claim(&mut self, name: ToolName, id: ToolId) -> bool {
         let is_taken = self.owners.get(&name).is_some_and(|owner| *owner != id);
-        let has_other_name = self.names.get(&id).is_some_and(|own| *own != name);
+        let has_other_name = self.names.get(&id).is_some_and(|assigned| *assigned != name);
         if is_taken || has_other_name {
             return false;
         }
@@ -59,8 +60,8 @@ impl NameTable {
             return name.clone();
         }
         let is_free = |name: &ToolName| {
-            let is_reserved = self.reserved.contains(name) && *id != ToolId::host(name.as_str());
-            !is_reserved && !self.owners.contains_key(name) && !taken.contains(name)
+            let is_reserved_for_host = self.reserved.contains(name) && *id != ToolId::host(name.as_str());
+            !is_reserved_for_host && !self.owners.contains_key(name) && !taken.contains(name)
         };
         let mut candidates = definition.names.iter().filter_map(|name| ToolName::sanitised(name));
         candidates

@@ -21,9 +21,9 @@ pub struct NamedTool {
 pub enum AddOutcome {
     /// The tool was added, or added again after it was removed.
     New(ToolName),
-    /// A tool with this id existed. Calls run the new tool, whose description and schemas are the same.
+    /// The set already had a tool with this id. Calls run the new tool, whose description and schemas are the same.
     Rebound(ToolName),
-    /// A tool with this id existed. Calls run the new tool, which has another description or other schemas.
+    /// The set already had a tool with this id. Calls run the new tool, which has another description or other schemas.
     Redefined(ToolName),
     /// The tool was not added, because it is excluded from the set.
     Excluded(ToolName),

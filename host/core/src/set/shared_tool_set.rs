@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The call id in a [`BackgroundTasks`] list that has only one call.
-const CALL: &str = "call";
+const CALL_ID: &str = "call";
 
 /// A set of named tools that several threads share and change. Clones share the tools.
 ///
@@ -53,7 +53,7 @@ impl SharedToolSet {
         Self::default()
     }
 
-    /// Adds a tool, or replaces the tool with the same id, whose name stays. Returns the name.
+    /// Adds a tool, or replaces the tool with the same id under its existing name. Returns the name.
     pub fn register(&self, tool: impl Tool + 'static) -> ToolName {
         let mut shared = self.write();
         shared.version += 1;
@@ -70,7 +70,7 @@ impl SharedToolSet {
         shared.tools.remove(&named.definition.id).is_some()
     }
 
-    /// Returns the tool with this name, or `None` if the set does not have it any more or never had it.
+    /// Returns the tool with this name, if the set has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<NamedTool> {
         match self.read().tools.look_up(name) {
@@ -79,12 +79,12 @@ impl SharedToolSet {
         }
     }
 
-    /// Calls a tool by name. An unknown name and a [`ToolError`] become the result of a failed tool, with the message of the
-    /// error.
+    /// Calls a tool by name. Returns an error result with the text of the error if the name is unknown, or if the tool returns
+    /// a [`ToolError`].
     pub async fn execute(&self, name: &str, arguments: Arguments, context: &ToolContext) -> ToolResult {
         let lookup = self.read().tools.look_up(name);
         let ToolLookup::Found(named) = lookup else {
-            return error_result(&unknown_tool(name, &lookup));
+            return error_result(&unknown_tool_error(name, &lookup));
         };
         let started = Instant::now();
         tracing::debug!(tool = %named.name, "a registered tool starts");
@@ -108,8 +108,8 @@ impl SharedToolSet {
         callback: impl FnOnce(ToolResult) + Send + 'static,
     ) -> ToolResult {
         let mut tasks = BackgroundTasks::new(context.cancel());
-        let result = self.execute(name, arguments, &tasks.offer(CALL, context)).await;
-        if result.is_pending() && tasks.is_promised(CALL) {
+        let result = self.execute(name, arguments, &tasks.offer(CALL_ID, context)).await;
+        if result.is_pending() && tasks.has_task(CALL_ID) {
             let cancel = context.cancel().clone();
             tokio::spawn(async move {
                 let late = tokio::select! {
@@ -160,7 +160,7 @@ impl SharedToolSet {
         self.read().tools.by_id(id).cloned()
     }
 
-    /// Returns the number of changes so far. If it is the same, the tools are the same.
+    /// Returns the number of changes so far. While this number stays the same, the tools stay the same.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.read().version
@@ -181,7 +181,7 @@ impl fmt::Debug for SharedToolSet {
     }
 }
 
-fn unknown_tool(name: &str, lookup: &ToolLookup) -> Error {
+fn unknown_tool_error(name: &str, lookup: &ToolLookup) -> Error {
     let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
     let error = Error::new(
         ErrorKind::UnknownTool,
@@ -220,7 +220,7 @@ mod tests {
         tool.unwrap()
     }
 
-    fn to_ann() -> Arguments {
+    fn arguments_for_ann() -> Arguments {
         json!({"name": "Ann"}).as_object().unwrap().clone()
     }
 
@@ -231,7 +231,7 @@ mod tests {
         tools.register(greeter("Hello"));
         let context = ToolContext::new().with(crate::CHANNEL, "chat");
         assert_eq!(
-            tools.execute("greet", to_ann(), &context).await.for_llm,
+            tools.execute("greet", arguments_for_ann(), &context).await.for_llm,
             "Hello Ann on chat"
         );
         let other = tools.clone();
@@ -239,7 +239,7 @@ mod tests {
             .join()
             .unwrap();
         assert_eq!(
-            tools.execute("greet", to_ann(), &context).await.for_llm,
+            tools.execute("greet", arguments_for_ann(), &context).await.for_llm,
             "Bye Ann on chat"
         );
         assert_eq!(
@@ -254,7 +254,7 @@ mod tests {
         let tools = SharedToolSet::new();
         tools.register(greeter("Hello"));
         let context = ToolContext::new();
-        let unknown = tools.execute("great", to_ann(), &context).await;
+        let unknown = tools.execute("great", arguments_for_ann(), &context).await;
         assert!(
             unknown.is_error() && unknown.for_llm.contains("`great`"),
             "{}",
@@ -267,7 +267,7 @@ mod tests {
             invalid.for_llm
         );
         assert!(tools.unregister("greet") && !tools.unregister("greet"));
-        assert!(tools.execute("greet", to_ann(), &context).await.is_error());
+        assert!(tools.execute("greet", arguments_for_ann(), &context).await.is_error());
     }
 
     // accept: 93

@@ -9,8 +9,8 @@ use crate::{Tool, ToolId, ToolName, decorator_chain};
 ///
 /// Text with a `#` is an id, other text a name. A tool is selected by the id or the preferred name of each layer of its
 /// [decorator chain](decorator_chain), and by its name in the conversation. For example, `native#query` also selects the tool
-/// `native#db/query`, which the facade `db` reveals and which is a layer around `native#query`. The id of a method selects this
-/// method of every instance.
+/// `native#db/query`: the facade `db` reveals it, and `native#query` is a layer of it. The id of a method selects this method
+/// of every entity of its type.
 ///
 /// ```
 /// use toolwit_core::ToolSelector;
@@ -37,7 +37,7 @@ impl ToolSelector {
     }
 
     /// Selects a tool that may not be known when the conversation is built: a method of an entity, a tool that a facade creates
-    /// for its arguments, a tool that a search finds by name.
+    /// for its arguments, or a tool that a search finds by name.
     #[must_use]
     pub fn later(tool: impl Into<String>) -> Self {
         Self {

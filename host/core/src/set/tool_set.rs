@@ -13,14 +13,14 @@ use crate::{
     ToolDefinition, ToolDialect, ToolError, ToolId, ToolName, ToolResult, decorator_chain,
 };
 
-/// Minimum Jaro–Winkler similarity (0 to 1) at which a name is suggested for an unknown one.
+/// The minimum Jaro–Winkler similarity (0 to 1) at which a name is suggested for an unknown one.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// The tools of one conversation in insertion order, each with a unique name.
 ///
 /// A tool gets its name when it is first added: the first of its candidate names that is free, otherwise one with a hash of its
-/// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names
-/// in the history remain unambiguous.
+/// id. The name belongs to this id for the rest of the conversation, also after the tool is removed, so that names in the
+/// history remain unambiguous.
 ///
 /// Decorators and exclusions do not belong to a tool object: they apply to every tool that they select, whenever it is added.
 /// A [guard](Decorator::is_guard) that a tool brings applies to each later tool with the same id.
@@ -61,7 +61,7 @@ impl ToolSet {
         Self::default()
     }
 
-    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
+    /// Reserves a name: from now on, [`add`](Self::add) assigns it only to the tool `host#name`.
     pub fn reserve(&mut self, name: ToolName) {
         self.names.reserve(name);
     }
@@ -75,8 +75,8 @@ impl ToolSet {
         self.put(name, tool)
     }
 
-    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name belongs to another
-    /// tool, the tool has another name or is in the set already, or is excluded.
+    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the tool is excluded, is already in
+    /// the set or has another name, or if the name belongs to another tool.
     pub fn adopt(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> bool {
         let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
         let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
@@ -134,7 +134,7 @@ impl ToolSet {
         }
     }
 
-    /// Removes a tool and returns its name, which stays reserved. Returns `None` if the set has no tool with this id.
+    /// Removes a tool. Returns its name, which still belongs to the id, or `None` if the set has no tool with this id.
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.names.name_of(id)?;
         let position = self.positions.remove(name)?;
@@ -146,7 +146,7 @@ impl ToolSet {
         Some(removed.name)
     }
 
-    /// Removes the tools with this id in their decorator chain, and refuses to add them until the id is
+    /// Removes the tools that have this id in their decorator chain. Such tools cannot be added again until the id is
     /// [admitted](Self::admit). Returns the names of the removed tools.
     pub fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         self.excluded.insert(id.clone());
@@ -183,8 +183,8 @@ impl ToolSet {
             return ToolLookup::Unknown(self.nearest(name));
         };
         let position = self.positions.get(&parsed);
-        let present = position.and_then(|position| self.tools.get(position));
-        match (present, self.names.owner_of(&parsed)) {
+        let present_tool = position.and_then(|position| self.tools.get(position));
+        match (present_tool, self.names.owner_of(&parsed)) {
             (Some(tool), _) => ToolLookup::Found(tool.clone()),
             (None, Some(id)) => ToolLookup::Removed(id.clone()),
             (None, None) => ToolLookup::Unknown(self.nearest(name)),
@@ -203,11 +203,10 @@ impl ToolSet {
         self.tools.get(&self.position(id)?)
     }
 
-    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The chain of a method
-    /// of an entity contains the id of the method without the entity.
+    /// Returns the ids of the tools, present or removed, that have this id among their [identities](tool_identities).
     pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
-        let own = self.names.stored_id(id).into_iter();
-        own.chain(self.variants.get(id).into_iter().flatten())
+        let exact_id = self.names.stored_id(id).into_iter();
+        exact_id.chain(self.variants.get(id).into_iter().flatten())
     }
 
     /// Returns the names that tools have, or would get if they were added in this order.
@@ -348,7 +347,7 @@ fn is_same_to_callers(a: &ToolDefinition, b: &ToolDefinition) -> bool {
     a.description == b.description && a.input_schema == b.input_schema && a.output_schema == b.output_schema
 }
 
-/// Calls a tool by its id.
+/// Finds tools by their ids.
 #[async_trait]
 impl ToolCaller for ToolSet {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {

@@ -30,8 +30,9 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Parses any JSON value. Rejects objects with duplicate keys, which `serde_json` would silently merge, and more than
-/// [`ARGUMENT_PARTS_MAX`] values and names, which would take far more memory than their text.
+/// Parses any JSON value. Rejects an object with a duplicate key, because `serde_json` would silently keep only the last value.
+/// Also rejects text for which [`json_part_count`] exceeds [`ARGUMENT_PARTS_MAX`], because the parsed value would take far more
+/// memory than the text.
 ///
 /// # Errors
 /// A `serde_json` error. It has line and column, unless the text has too many values and names.

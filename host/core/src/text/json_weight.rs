@@ -8,8 +8,8 @@ use serde::Serialize;
 /// The estimate is the size of an entry of an object, including its share of the unused slots of the map.
 const PART_BYTES: usize = 128;
 
-/// Returns an upper limit of the number of values and names in JSON text. The memory of the parsed JSON depends on this
-/// number, and can be a hundred times the size of the text.
+/// Estimates the number of values and names in JSON text. The estimate is never too low. The memory of the parsed JSON depends
+/// on this number, and can be a hundred times the size of the text.
 ///
 /// ```
 /// use toolwit_core::text::json_part_count;
@@ -30,8 +30,8 @@ pub fn json_weight(text: &[u8]) -> usize {
         .saturating_add(json_part_count(text).saturating_mul(PART_BYTES))
 }
 
-/// Returns the length of the JSON text of a value, in bytes, without creating the text. For a value that has no JSON form, such
-/// as a map whose keys are lists, it is the length of the text before the part that cannot be serialised.
+/// Returns the length of the JSON text of a value, in bytes, without creating the text. For a value that cannot be
+/// serialised, such as a map whose keys are lists, it is the length of the text before the part that fails.
 ///
 /// ```
 /// use toolwit_core::text::json_len;
@@ -61,7 +61,8 @@ fn count_json(value: &impl Serialize) -> JsonCounter {
 #[derive(Default)]
 struct JsonCounter {
     bytes: usize,
-    /// The values and names after the first. Each begins after one of the characters `,`, `:`, `[` and `{`.
+    /// The number of characters `,`, `:`, `[` and `{` outside of strings. Each value or name after the first follows one of
+    /// them.
     parts: usize,
     is_in_string: bool,
     is_escaped: bool,
@@ -106,7 +107,7 @@ mod tests {
             let text = value.to_string();
             assert_eq!(json_weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
         }
-        assert_eq!(json_part_count(b"\"[[[[\""), 1, "text has one part");
+        assert_eq!(json_part_count(b"\"[[[[\""), 1, "a string has one part");
         assert_eq!(json_weight(b"[{},{}]"), 7 + 5 * PART_BYTES);
     }
 }

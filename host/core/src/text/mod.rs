@@ -1,4 +1,4 @@
-//! Helpers for text that crosses a boundary: untrusted output, JSON that a model wrote, and names that are derived from it.
+//! Helpers for text: untrusted output, untrusted JSON and its size, names, and digests.
 
 mod json;
 mod json_weight;
@@ -44,8 +44,8 @@ pub fn is_printable(c: char) -> bool {
     (!c.is_control() && !is_invisible(c)) || matches!(c, '\n' | '\t')
 }
 
-/// Returns whether a character formats or separates text and has no glyph: those of the categories Cf, Zl and Zp, variation
-/// selectors, and letters that are blank.
+/// Returns whether a character is invisible and not a space: characters without a glyph in the categories Cf, Zl and Zp,
+/// variation selectors, and blank letters.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolwit_core::ToolDefinition;
 
 use super::embedding::Embedding;
-use super::ranking_parameters::{FIELDS, RankingParameters};
+use super::ranking_parameters::{FIELD_COUNT, RankingParameters};
 use super::ranking_signals::RankingSignals;
 use super::text::{self, CachedStemmer};
 
@@ -76,7 +76,7 @@ impl Document {
     }
 
     /// Returns the texts of the fields, in the order of [`RankingParameters::fields`].
-    fn field_texts(&self) -> [&str; FIELDS] {
+    fn field_texts(&self) -> [&str; FIELD_COUNT] {
         [
             &self.name,
             &self.parameters,
@@ -131,13 +131,13 @@ impl Terms {
 
     /// Returns the index and the words of each field.
     pub(super) fn fields(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = &str>)> {
-        let lines = self.0.split('\n').take(FIELDS).enumerate();
+        let lines = self.0.split('\n').take(FIELD_COUNT).enumerate();
         lines.map(|(field, words)| (field, words.split(' ').filter(|word| !word.is_empty())))
     }
 }
 
-/// A tool as the catalog stores it: its words have been extracted and, if there is an embedding model, its embedding has been
-/// computed.
+/// A tool that is ready to be put into a catalog: its words have been extracted and, if there is an embedding model, its
+/// embedding has been computed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexedTool {
@@ -156,7 +156,7 @@ pub struct IndexedTool {
 }
 
 impl IndexedTool {
-    /// Creates a tool without an embedding, entry tools and ranking signals.
+    /// Creates a tool without an embedding and entry tools, and with the default ranking signals.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
         Self {
@@ -187,17 +187,18 @@ impl TermExtractor {
     }
 }
 
-/// Collects the names and descriptions of the parameters, and of the fields of nested objects up to a depth.
+/// Collects the names and descriptions of the parameters, and of the properties of nested objects up to a depth of
+/// `DEPTH_MAX`.
 fn parameter_text(schema: &Value) -> String {
     const DEPTH_MAX: usize = 3;
     fn collect(schema: &Value, depth: usize, text: &mut String) {
-        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             text.push_str(name);
             text.push(' ');
-            text.push_str(field["description"].as_str().unwrap_or_default());
+            text.push_str(property["description"].as_str().unwrap_or_default());
             text.push('\n');
             if depth < DEPTH_MAX {
-                collect(field, depth + 1, text);
+                collect(property, depth + 1, text);
             }
         }
     }

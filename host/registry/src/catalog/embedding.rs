@@ -5,15 +5,16 @@ use std::fmt;
 /// The weight of the use case in the embedding of a tool, relative to the name and the description.
 const USE_CASE_WEIGHT: f32 = 0.5;
 
-/// The greatest absolute value of a stored component, and the maximum number of components: with both, the sum of the products
-/// of two embeddings' components fits into 32 bits.
+/// The greatest absolute value of a stored component.
 const COMPONENT_MAX: f32 = 1_000.0;
+
+/// The maximum number of components. With it and [`COMPONENT_MAX`], the dot product of two embeddings fits into 32 bits.
 const COMPONENTS_MAX: usize = 2_048;
 
 /// A model that converts texts to vectors. Texts with a similar meaning have vectors with a similar direction.
 ///
 /// The search was tuned for static word vectors, such as those of [`WordVectors`](crate::WordVectors). A call blocks the thread
-/// of the search, which makes one or two calls for each catalog.
+/// of the search. A search makes at most two calls for each catalog.
 pub trait EmbeddingModel: Send + Sync {
     /// Returns the vector of a text, or `None` if the model knows no word of it. All vectors of a model must have the same
     /// length, which must not exceed 2,048.
@@ -58,11 +59,11 @@ impl Embedding {
                 }
             }
         }
-        Self::quantised(&sum)
+        Self::quantise(&sum)
     }
 
     /// Normalises a vector and rounds its components. `None` for a vector without a direction or with too many components.
-    fn quantised(vector: &[f32]) -> Option<Self> {
+    fn quantise(vector: &[f32]) -> Option<Self> {
         let greatest = vector
             .iter()
             .fold(0.0_f32, |greatest, component| greatest.max(component.abs()));
@@ -96,14 +97,15 @@ fn norm(vector: &[f32]) -> f32 {
 #[derive(Clone, Debug, Default)]
 pub(super) struct EmbeddingTable {
     components: Vec<i16>,
-    /// The factor of each embedding; 0 for a tool without an embedding.
+    /// The [`Embedding::scale`] of each embedding; 0 for a tool without an embedding.
     scales: Vec<f32>,
     /// The number of components of each embedding, which the first stored embedding determines.
     width: usize,
 }
 
 impl EmbeddingTable {
-    /// Sets or removes the embedding of a tool. An embedding of another length than the first one is not stored.
+    /// Sets or removes the embedding of a tool. An embedding that has another number of components than the first one is not
+    /// stored.
     pub(super) fn set(&mut self, slot: usize, embedding: Option<&Embedding>) {
         if let Some(embedding) = embedding.filter(|_| self.width == 0) {
             self.width = embedding.components.len();

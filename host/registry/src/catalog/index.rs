@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
-use super::ranking_parameters::{FIELDS, NAME, RankingParameters};
+use super::ranking_parameters::{FIELD_COUNT, NAME_FIELD, RankingParameters};
 use super::ranking_signals::{HealthSignal, RankingSignals};
 use super::scoring::Scoring;
 use super::text::{self, CachedStemmer};
@@ -15,38 +15,39 @@ use super::totals::Totals;
 /// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
 ///
 /// Each tool has a slot, and each word has an id: numbers that index the lists of the catalog. The slot of a removed tool is
-/// used again.
+/// reused.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     stemmer: CachedStemmer,
     /// The ids of words, by stem.
     word_ids: HashMap<Box<str>, u32>,
-    /// By word id.
+    /// The occurrences of each word, by word id.
     postings: Vec<Postings>,
     /// The tools by slot; `None` for a free slot.
     slots: Vec<Option<CatalogTool>>,
     /// The data that scoring reads, by slot, in contiguous memory.
     scoring: Vec<Scoring>,
     model: Option<Arc<dyn EmbeddingModel>>,
-    /// By slot.
+    /// The embeddings of the tools, by slot.
     embeddings: EmbeddingTable,
     free_slots: Vec<u32>,
     slots_by_source: HashMap<Box<str>, Vec<u32>>,
     slots_by_id: HashMap<Box<str>, u32>,
-    /// By the canonical form of the tool's name.
+    /// The slots of the tools, by the canonical form of their name.
     slots_by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The words in names, forwards and reversed, with their ids: to find words by prefix and by suffix.
+    /// The ids of the words in names, by stem. Finds words by prefix.
     name_words: BTreeMap<Box<str>, u32>,
+    /// The same ids, by reversed stem. Finds words by suffix.
     name_words_reversed: BTreeMap<Box<str>, u32>,
     /// The slots of the tools that have entry tools.
     inner_slots: BTreeSet<u32>,
     totals: Totals,
 }
 
-/// The tools that contain a word.
+/// The occurrences of a word in all tools.
 #[derive(Clone, Debug, Default)]
 struct Postings {
-    /// Sorted by slot.
+    /// One for each tool that contains the word, sorted by slot.
     tools: Vec<Posting>,
     /// Whether the word ever occurred in a name.
     is_name_word: bool,
@@ -57,7 +58,7 @@ struct Postings {
 pub(super) struct Posting {
     pub(super) slot: u32,
     /// The number of occurrences in each field.
-    pub(super) counts: [u8; FIELDS],
+    pub(super) counts: [u8; FIELD_COUNT],
 }
 
 /// A tool in the index.
@@ -170,11 +171,11 @@ impl Catalog {
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let mut occurrences: Vec<(u32, usize)> = Vec::new();
-        let mut lengths = [0_u8; FIELDS];
+        let mut lengths = [0_u8; FIELD_COUNT];
         for (field, words) in tool.terms.fields() {
             for word in words {
                 let word_id = self.word_id(word);
-                if field == NAME {
+                if field == NAME_FIELD {
                     self.add_name_word(word_id, word);
                 }
                 occurrences.push((word_id, field));
@@ -182,16 +183,16 @@ impl Catalog {
             }
         }
         occurrences.sort_unstable();
-        for of_word in occurrences.chunk_by(|a, b| a.0 == b.0) {
+        for word_occurrences in occurrences.chunk_by(|a, b| a.0 == b.0) {
             let mut posting = Posting {
                 slot,
-                counts: [0; FIELDS],
+                counts: [0; FIELD_COUNT],
             };
-            for (_, field) in of_word {
+            for (_, field) in word_occurrences {
                 let count = &mut posting.counts[*field];
                 *count = count.saturating_add(1).min(RankingParameters::get().repeats_max);
             }
-            let postings = &mut self.postings[of_word[0].0 as usize].tools;
+            let postings = &mut self.postings[word_occurrences[0].0 as usize].tools;
             let position = match postings.last() {
                 Some(last) if last.slot > slot => postings.partition_point(|other| other.slot < slot),
                 _ => postings.len(),
@@ -263,11 +264,11 @@ impl Catalog {
         let postings = &mut self.postings[word_id as usize];
         if !std::mem::replace(&mut postings.is_name_word, true) {
             self.name_words.insert(stem.into(), word_id);
-            self.name_words_reversed.insert(reversed(stem), word_id);
+            self.name_words_reversed.insert(reverse(stem), word_id);
         }
     }
 
-    /// Returns the tools that have a word, sorted by slot.
+    /// Returns the postings of a word: one for each tool that has the word, sorted by slot.
     pub(super) fn postings(&self, stem: &str) -> &[Posting] {
         let word_id = self.word_ids.get(stem);
         let postings = word_id.and_then(|word_id| self.postings.get(*word_id as usize));
@@ -314,7 +315,7 @@ impl Catalog {
 
     /// Returns the longer words in names that end with a word: each of them reversed, and sorted in this form.
     pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
-        self.words_longer_than(reversed(part), &self.name_words_reversed)
+        self.words_longer_than(reverse(part), &self.name_words_reversed)
     }
 
     /// Returns the words of `words` that have `prefix` and more letters. Words that no tool has any more are omitted.
@@ -336,6 +337,6 @@ impl Catalog {
     }
 }
 
-fn reversed(word: &str) -> Box<str> {
+fn reverse(word: &str) -> Box<str> {
     word.chars().rev().collect::<String>().into()
 }

@@ -14,11 +14,12 @@ pub const HITS_DEFAULT: usize = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cutoff {
-    /// Omits hits that score far below the best one, match too few words of the query, or match only its filler words.
+    /// Omits hits that score far below the best one. Also omits hits that match too few words of the query or only its filler
+    /// words, unless their meaning is similar.
     #[default]
     Relative,
-    /// Omits hits as [`Cutoff::Relative`] does but with higher minimums, and hits with a low confidence. For a message that may
-    /// not need any tool.
+    /// Omits hits as [`Cutoff::Relative`] does but with a higher minimum score, and hits with a low confidence, unless their
+    /// meaning is very similar. For a message that may not need any tool.
     Confident,
     /// Returns all hits, for example for pagination.
     None,
@@ -89,8 +90,8 @@ impl Query {
         self
     }
 
-    /// Returns the distinct stems of the intent and the task, sorted: equal texts mean queries with the same words. If a query
-    /// consists of stop words only, its text is returned instead.
+    /// Returns the distinct stems of the intent and the task, sorted. Queries with the same words have equal texts. If a
+    /// query consists of stop words only, its text in lower case is returned instead.
     #[must_use]
     pub fn words(&self) -> String {
         let text = format!("{} {}", self.intent, self.task);

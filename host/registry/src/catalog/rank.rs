@@ -6,21 +6,26 @@ use std::collections::{BTreeSet, HashMap};
 use super::accumulator::Accumulator;
 use super::index::{Catalog, CatalogTool, Posting};
 use super::query::{Cutoff, Query};
-use super::ranking_parameters::{FIELDS, NAME, RankingParameters};
+use super::ranking_parameters::{FIELD_COUNT, NAME_FIELD, RankingParameters};
 use super::similarity::add_similarities;
 use super::terms::QueryTerms;
 use super::text;
 use super::union::CatalogUnion;
 
-/// Maximum number of words of a query that are compared with names.
+/// Maximum number of words of the intent, and of the task, that are compared with names.
 const NAME_WORDS_MAX: usize = 256;
 
-/// The longest text that is compared with names as a whole, in bytes.
+/// The longest intent or task that is compared with names as one name, in bytes.
 const NAME_TEXT_BYTES_MAX: usize = 128;
 
-/// If a hit covers at least this many words of the intent and the task, all hits must cover half as many as the hit that covers
-/// the most. The number of words in the query would be no reference, because no tool covers all words of a long message.
+/// If a hit covers at least this many words of the intent and the task, a hit without a similar meaning must cover half as many
+/// as the hit that covers the most. The number of words in the query is not the reference, because no tool covers all words of
+/// a long message.
 const COVERAGE_WORDS_MIN: f32 = 4.0;
+
+/// The greatest weighted frequency of a word outside the name. It is less than that of a word in a short name, so that
+/// repetitions in other fields do not outweigh the name.
+const OUTSIDE_NAME_MAX: f32 = 2.0;
 
 /// A search result.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +60,7 @@ pub struct InnerTool {
 #[derive(Clone, Copy, Debug)]
 struct Candidate<'a> {
     tool: &'a CatalogTool,
+    /// The tool behind `tool`, if the hit names it.
     inner: Option<&'a CatalogTool>,
     score: f32,
     confidence: f32,
@@ -71,7 +77,7 @@ impl Candidate<'_> {
     }
 
     fn covered_count(&self) -> f32 {
-        count(self.evidence.covered.count_ones())
+        as_factor(self.evidence.covered_words.count_ones())
     }
 
     fn to_hit(self) -> Hit {
@@ -131,8 +137,8 @@ struct TopCandidates<'a> {
 }
 
 impl<'a> TopCandidates<'a> {
-    /// Returns whether a candidate is worse than all of the best ones, whatever its name. This rejects most candidates before
-    /// their names are compared.
+    /// Returns whether a candidate with these properties is worse than all of the best ones, whatever its name. This rejects
+    /// most candidates without comparing names.
     fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
         self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
     }
@@ -171,7 +177,7 @@ pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl 
     let has_similarities = add_similarities(catalogs, query, &mut accumulators);
     for (catalog, accumulators) in catalogs.iter().zip(&accumulators) {
         let named_slots = catalog.slots_named_in(query);
-        catalog.offer(accumulators, &named_slots, &terms, may_use, &mut best);
+        catalog.offer_candidates(accumulators, &named_slots, &terms, may_use, &mut best);
     }
     let ranked: Vec<_> = best.candidates.into_iter().rev().collect();
     let passes_cutoff = cutoff_condition(&ranked, query.cutoff, &terms, has_similarities);
@@ -191,14 +197,14 @@ fn cutoff_condition(
 ) -> impl Fn(&Candidate<'_>) -> bool + use<> {
     let parameters = RankingParameters::get();
     let unnamed = || ranked.iter().filter(|candidate| !candidate.is_exact);
-    let share = match cutoff {
+    let share_min = match cutoff {
         Cutoff::None | Cutoff::Relative => parameters.relative_min,
         Cutoff::Confident => parameters.confident_relative_min,
     };
     let share = if has_similarities {
-        share.words_and_meaning
+        share_min.words_and_meaning
     } else {
-        share.words
+        share_min.words
     };
     let score_min = unnamed().map(|candidate| candidate.score).fold(0.0, f32::max) * share;
     let covered_max = unnamed().map(Candidate::covered_count).fold(0.0, f32::max);
@@ -206,7 +212,7 @@ fn cutoff_condition(
     move |candidate| {
         let is_similar = candidate.evidence.is_similar();
         let covers_enough = covered_max < COVERAGE_WORDS_MIN || candidate.covered_count() * 2.0 >= covered_max;
-        let covers_content = content_bits == 0 || candidate.evidence.covered & content_bits != 0;
+        let covers_content = content_bits == 0 || candidate.evidence.covered_words & content_bits != 0;
         let is_relevant = candidate.score >= score_min && (is_similar || covers_enough && covers_content);
         let is_confident = content_bits != 0 && candidate.confidence >= parameters.confidence_min
             || candidate.evidence.similarity >= parameters.confident_similarity_min;
@@ -237,7 +243,7 @@ impl Catalog {
                 let frequency = posting.frequency(occurrence_weights, &scoring[slot].lengths);
                 let accumulator = &mut accumulators[slot];
                 accumulator.word_score += gain * frequency / (frequency + parameters.k1);
-                accumulator.covered |= term.bit;
+                accumulator.covered_words |= term.bit;
             }
         }
         for accumulator in &mut accumulators {
@@ -279,8 +285,9 @@ impl Catalog {
         inner_matches
     }
 
-    /// Offers the tools that have a word of the intent or the task or a similar meaning, or that the query names.
-    fn offer<'a>(
+    /// Offers candidates to `best`: the tools that have a word of the intent or the task or a similar meaning, or that the
+    /// query names.
+    fn offer_candidates<'a>(
         &'a self,
         accumulators: &[Accumulator],
         named_slots: &BTreeSet<u32>,
@@ -289,7 +296,7 @@ impl Catalog {
         best: &mut TopCandidates<'a>,
     ) {
         let parameters = RankingParameters::get();
-        let coverage_weight = parameters.coverage_weight / count(terms.word_count).max(1.0);
+        let coverage_weight = parameters.coverage_weight / as_factor(terms.word_count).max(1.0);
         let confidence_max = (terms.information * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE);
         let inner_matches = self.inner_matches(accumulators, named_slots, may_use);
         for (slot, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
@@ -307,7 +314,7 @@ impl Catalog {
             if !evidence.is_match() && !is_exact || scoring.is_inner {
                 continue;
             }
-            let coverage = 1.0 + coverage_weight * count(evidence.covered.count_ones());
+            let coverage = 1.0 + coverage_weight * as_factor(evidence.covered_words.count_ones());
             let score = evidence.score * scoring.factor() * coverage;
             let is_broken = scoring.is_broken();
             if best.rejects(is_exact, is_broken, score) {
@@ -353,7 +360,7 @@ impl Catalog {
 }
 
 /// The weight of one occurrence of a word, by field and by the number of words in the field.
-type OccurrenceWeights = [[f32; 256]; FIELDS];
+type OccurrenceWeights = [[f32; 256]; FIELD_COUNT];
 
 /// Precomputes the weights of occurrences, to avoid divisions in the loop over all postings.
 fn occurrence_weights(catalogs: &CatalogUnion<'_>) -> OccurrenceWeights {
@@ -368,21 +375,21 @@ fn occurrence_weights(catalogs: &CatalogUnion<'_>) -> OccurrenceWeights {
 
 impl Posting {
     /// Returns the frequency of the word in the tool, weighted by field and length.
-    fn frequency(&self, occurrence_weights: &OccurrenceWeights, lengths: &[u8; FIELDS]) -> f32 {
+    fn frequency(&self, occurrence_weights: &OccurrenceWeights, lengths: &[u8; FIELD_COUNT]) -> f32 {
         let in_field =
             |field: usize| f32::from(self.counts[field]) * occurrence_weights[field][usize::from(lengths[field])];
-        let in_name = if self.counts[NAME] > 0 { in_field(NAME) } else { 0.0 };
-        let others = (0..FIELDS).filter(|field| *field != NAME && self.counts[*field] > 0);
-        in_name + others.map(in_field).sum::<f32>().min(OUTSIDE_NAME_MAX)
+        let in_name = if self.counts[NAME_FIELD] > 0 {
+            in_field(NAME_FIELD)
+        } else {
+            0.0
+        };
+        let other_fields = (0..FIELD_COUNT).filter(|field| *field != NAME_FIELD && self.counts[*field] > 0);
+        in_name + other_fields.map(in_field).sum::<f32>().min(OUTSIDE_NAME_MAX)
     }
 }
 
 /// Converts a number of words to a factor for scores.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
-fn count(words: u32) -> f32 {
+fn as_factor(words: u32) -> f32 {
     words as f32
 }
-
-/// The greatest weighted frequency of a word outside the name. It is less than that of a word in a short name, so that
-/// repetitions in other fields do not outweigh the name.
-const OUTSIDE_NAME_MAX: f32 = 2.0;

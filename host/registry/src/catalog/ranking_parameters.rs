@@ -1,10 +1,10 @@
 //! The parameters of the ranking.
 
 /// The number of fields of a document.
-pub(super) const FIELDS: usize = 7;
+pub(super) const FIELD_COUNT: usize = 7;
 
 /// The index of the name among the fields.
-pub(super) const NAME: usize = 0;
+pub(super) const NAME_FIELD: usize = 0;
 
 /// The ranking parameters of a field.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(super) struct RankingParameters {
     /// The parameters of the fields: name, parameters, description, tags, category, use case, examples.
     ///
     /// A word in a name weighs most, because names are short. Parameters weigh least: queries rarely describe the input.
-    pub(super) fields: [FieldParameters; FIELDS],
+    pub(super) fields: [FieldParameters; FIELD_COUNT],
     /// The saturation of repeated words (BM25's `k1`).
     pub(super) k1: f32,
     /// The maximum number of counted occurrences of a word in a field.
@@ -48,8 +48,8 @@ pub(super) struct RankingParameters {
     pub(super) part_weight: f32,
     /// The shortest such prefix or suffix, in bytes.
     pub(super) part_bytes_min: usize,
-    /// The bonus, as a part of the score, of a tool that matches all words of the intent and the task. It is proportional for
-    /// fewer words.
+    /// The bonus, as a fraction of the score, of a tool that matches all words of the intent and the task. It is proportional
+    /// for fewer words.
     pub(super) coverage_weight: f32,
     /// The weight of the score of a tool behind an entry tool in the score of the entry tool.
     pub(super) lead_weight: f32,

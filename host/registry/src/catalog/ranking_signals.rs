@@ -11,12 +11,12 @@ const POPULARITY_FACTOR_MAX: f32 = 1.03;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HealthSignal {
-    /// Its last call succeeded, not too long ago.
+    /// Its last check was recent, and was a successful call.
     Healthy,
-    /// It was never checked, or too long ago.
+    /// No call was checked, or the last check is too old.
     #[default]
     Unknown,
-    /// Its last call failed, not too long ago. The tool ranks below the tools that are not broken, unless the query names it.
+    /// Its last check was recent, and failed. The tool ranks below the tools that are not broken, unless the query names it.
     Broken,
 }
 
@@ -56,7 +56,7 @@ impl RankingSignals {
         }
     }
 
-    /// Returns the factor of the score. It is small compared to the effect of one matching word.
+    /// Returns the product of all factors.
     #[cfg(test)]
     fn factor(&self) -> f32 {
         self.static_factor() * use_factor(self.uses) * self.health.factor()
@@ -99,7 +99,10 @@ mod tests {
             ..RankingSignals::default()
         };
         let used = RankingSignals::new(HealthSignal::Unknown, 0.0, 10);
-        assert!(declared.factor() < used.factor(), "ten uses weigh more than any claim");
+        assert!(
+            declared.factor() < used.factor(),
+            "ten uses weigh more than any declared popularity"
+        );
         assert!(RankingSignals::new(HealthSignal::Unknown, f32::INFINITY, 0).factor() <= 1.1);
     }
 }

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::ranking_parameters::FIELDS;
+use super::ranking_parameters::FIELD_COUNT;
 use super::ranking_signals::{HealthSignal, RankingSignals, use_factor};
 
 /// The data of a tool that scoring reads.
 #[derive(Debug, Default)]
 pub(super) struct Scoring {
     /// The number of words in each field.
-    pub(super) lengths: [u8; FIELDS],
+    pub(super) lengths: [u8; FIELD_COUNT],
     /// Whether the tool has entry tools. A search finds such a tool only through them.
     pub(super) is_inner: bool,
-    /// The health, as a number. It may change during a search, and so may the uses.
+    /// The health, as the number that [`Scoring::set_health`] assigns. Health and uses can change during a search.
     health: AtomicU8,
     uses: AtomicU64,
     /// The factor for the uses, as the bits of an `f32`.
@@ -22,7 +22,7 @@ pub(super) struct Scoring {
 }
 
 impl Scoring {
-    pub(super) fn new(lengths: [u8; FIELDS], is_inner: bool, signals: &RankingSignals) -> Self {
+    pub(super) fn new(lengths: [u8; FIELD_COUNT], is_inner: bool, signals: &RankingSignals) -> Self {
         let mut scoring = Self {
             lengths,
             is_inner,

@@ -7,8 +7,8 @@ use super::query::Query;
 use super::ranking_parameters::RankingParameters;
 use super::union::CatalogUnion;
 
-/// Adds the similarity in meaning between each tool and the query to the tool's score. Returns whether any tool is similar:
-/// without an embedding model that knows a word of the query, none is.
+/// Adds the similarity in meaning between each tool and the query to the tool's score. Returns `false` if no tool is similar,
+/// for example because no embedding model knows a word of the query.
 ///
 /// Scores of words and similarities are divided by their greatest value over all catalogs before they are added, because their
 /// scales are not comparable.
@@ -22,9 +22,9 @@ pub(super) fn add_similarities(
     if similarity_max <= 0.0 {
         return false;
     }
-    let all = accumulators.iter().flatten();
-    let word_score_max = all.map(|accumulator| accumulator.word_score).fold(0.0, f32::max);
-    // If no tool has a word of the query, any scale will do.
+    let word_scores = accumulators.iter().flatten().map(|accumulator| accumulator.word_score);
+    let word_score_max = word_scores.fold(0.0, f32::max);
+    // If no tool has a word of the query, the scale has no effect on the order.
     let scale = if word_score_max > 0.0 { word_score_max } else { 1.0 };
     let weight = catalogs.parameters().similarity_weight * scale / similarity_max;
     for (accumulators, similarities) in accumulators.iter_mut().zip(&similarities) {
@@ -37,8 +37,8 @@ pub(super) fn add_similarities(
 }
 
 impl Catalog {
-    /// Returns the similarity of each tool with a query, by slot. The list is empty if there is no embedding model, or if it
-    /// knows no word of the query.
+    /// Returns the similarity of each tool with a query, by slot. The list is empty if there is no embedding model, or if the
+    /// model knows no word of the query.
     fn similarities(&self, query: &Query) -> Vec<f32> {
         let texts = [
             (query.intent.as_str(), 1.0),

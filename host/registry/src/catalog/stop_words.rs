@@ -157,14 +157,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted_so_that_halving_finds_every_word() {
+    fn lists_are_sorted_and_disjoint() {
         for list in [STOP_WORDS, FILLERS] {
             assert!(list.is_sorted());
             assert!(list.iter().all(|word| list.binary_search(word).is_ok()));
         }
         assert!(
             !STOP_WORDS.iter().any(|word| is_filler(word)),
-            "a word is one or the other"
+            "no word is in both lists"
         );
     }
 }

@@ -12,7 +12,7 @@ use super::union::CatalogUnion;
 const INTENT_WORDS_MAX: usize = 256;
 
 /// Maximum number of earlier messages that are used.
-const RECENT_MAX: usize = 3;
+const RECENT_MESSAGES_MAX: usize = 3;
 
 /// Maximum number of tokenised words of each earlier message.
 const RECENT_WORDS_MAX: usize = 48;
@@ -24,8 +24,8 @@ const RECENT_TERMS_MAX: usize = 16;
 /// of a `u32`.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// Maximum number of longer words in names that are looked up because they begin with a word. Also the maximum number of those
-/// that end with it. A word that is a part of more names is not specific.
+/// For one word of the query, the maximum number of longer words in names that begin with it, and of those that end with it. A
+/// word that is a part of more names is not specific.
 const LONGER_WORDS_MAX: usize = 16;
 
 /// A stem to look up.
@@ -43,15 +43,15 @@ pub(super) struct QueryTerms {
     pub(super) terms: Vec<WeightedTerm>,
     /// The number of words of the intent and the task that are looked up.
     pub(super) word_count: u32,
-    /// The bits of those words that are not fillers.
+    /// The bits of the counted words that are not fillers.
     pub(super) content_bits: u32,
-    /// The sum of the greatest weights of the intent and the task, including those of words that no tool has. Its number of
-    /// summands is [`RankingParameters::information_words`].
+    /// The sum of the greatest weights among the words of the intent and the task, including words that no tool has. It has
+    /// [`RankingParameters::information_words`] summands at most.
     pub(super) information: f32,
 }
 
 /// A word of a query.
-struct Word {
+struct QueryWord {
     stem: Arc<str>,
     is_filler: bool,
     /// The number of tools that have it.
@@ -79,7 +79,7 @@ impl QueryTerms {
             .take(parameters.information_words)
             .map(|word| word.weight)
             .sum();
-        // The other words cannot match. They only had an effect on `information`.
+        // A word that no tool has, and that is too short to be looked up as a part of longer words, cannot match.
         words.retain(|word| word.tool_count > 0 || word.stem.len() >= parameters.part_bytes_min);
         words.truncate(INTENT_TERMS_MAX);
         let mut terms = Self {
@@ -99,7 +99,7 @@ impl QueryTerms {
                 terms.add_longer_words(&word.stem, weight, bit, catalogs);
             }
         }
-        let recent = query.recent.iter().rev().take(RECENT_MAX);
+        let recent = query.recent.iter().rev().take(RECENT_MESSAGES_MAX);
         let recent = recent.map(|message| {
             (
                 text::tokens(message, &mut stemmer, RECENT_WORDS_MAX),
@@ -115,7 +115,8 @@ impl QueryTerms {
     }
 
     /// Adds the longer words in names that begin or end with the word `part`. `weight` is the weight of `part`, or 0 if no tool
-    /// has it. The weight of a longer word is limited to that of `part`, or to half of its own if that is greater.
+    /// has it. The weight of a longer word is limited to that of `part`, or to half of its own if that is greater, and
+    /// multiplied by [`RankingParameters::part_weight`].
     fn add_longer_words(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
         let parameters = catalogs.parameters();
         for stem in longer_words(catalogs, part) {
@@ -124,8 +125,8 @@ impl QueryTerms {
         }
     }
 
-    /// Adds the words of earlier messages that are not among the terms yet.
-    fn add_context(&mut self, words: Vec<Word>) {
+    /// Adds the words of earlier messages that are not among the terms already.
+    fn add_context(&mut self, words: Vec<QueryWord>) {
         for word in words
             .into_iter()
             .filter(|word| word.tool_count > 0)
@@ -138,9 +139,9 @@ impl QueryTerms {
     }
 }
 
-/// Weighs the words of texts. Each text has a factor; a word of several texts has the factor of the first of them. The greatest
-/// weight is first.
-fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<Word> {
+/// Weighs the words of texts. Each text has a factor; a word of several texts has the factor of the first of them. The words
+/// are sorted by weight, the greatest first.
+fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<QueryWord> {
     let parameters: &RankingParameters = catalogs.parameters();
     let mut occurrences: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
     for (tokens, factor) in texts {
@@ -151,7 +152,7 @@ fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &Ca
     let words = occurrences.into_iter().map(|(stem, (is_filler, factor))| {
         let tool_count = catalogs.tool_count_with(&stem);
         let filler_factor = if is_filler { parameters.filler_weight } else { 1.0 };
-        Word {
+        QueryWord {
             weight: catalogs.idf(tool_count) * factor * filler_factor,
             stem,
             is_filler,

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use self::meaning::with_meaning;
+use self::meaning::semantic_catalog;
 use super::*;
 
-fn shelf() -> Catalog {
+fn samples() -> Catalog {
     let mut catalog = Catalog::new();
-    fill_shelf(&mut catalog);
+    add_sample_tools(&mut catalog);
     catalog
 }
 
-fn fill_shelf(catalog: &mut Catalog) {
+fn add_sample_tools(catalog: &mut Catalog) {
     let tools = [
         ("get_weather", "Returns the weather forecast of a city"),
         ("scrape_websites", "Scrapes a web page and returns its text"),
@@ -34,7 +34,7 @@ fn fill_shelf(catalog: &mut Catalog) {
     }
 }
 
-fn names(catalog: &Catalog, query: &Query) -> Vec<String> {
+fn hit_names(catalog: &Catalog, query: &Query) -> Vec<String> {
     catalog
         .search(query, |_| true)
         .into_iter()
@@ -42,36 +42,36 @@ fn names(catalog: &Catalog, query: &Query) -> Vec<String> {
         .collect()
 }
 
-fn first(catalog: &Catalog, intent: &str) -> Option<String> {
-    names(catalog, &Query::new(intent)).into_iter().next()
+fn first_hit_name(catalog: &Catalog, intent: &str) -> Option<String> {
+    hit_names(catalog, &Query::new(intent)).into_iter().next()
 }
 
 // accept: 139
 #[test]
 fn related_forms_of_a_word_match() {
-    let catalog = shelf();
+    let catalog = samples();
     assert_eq!(
-        first(&catalog, "help me with scraping a website").unwrap(),
+        first_hit_name(&catalog, "help me with scraping a website").unwrap(),
         "scrape_websites"
     );
-    assert_eq!(first(&catalog, "currencies").unwrap(), "convert_currency");
-    assert_eq!(first(&catalog, "resizing images").unwrap(), "resize_image");
+    assert_eq!(first_hit_name(&catalog, "currencies").unwrap(), "convert_currency");
+    assert_eq!(first_hit_name(&catalog, "resizing images").unwrap(), "resize_image");
 }
 
 // accept: 135
 #[test]
 fn empty_query_or_empty_index_gives_no_hits() {
-    assert!(names(&shelf(), &Query::new("")).is_empty());
-    assert!(names(&shelf(), &Query::new(" \n\t")).is_empty());
-    assert!(names(&shelf(), &Query::new("the of and")).is_empty());
-    assert!(names(&Catalog::new(), &Query::new("weather")).is_empty());
-    assert!(names(&shelf(), &Query::new("weather").with_hits_max(0)).is_empty());
+    assert!(hit_names(&samples(), &Query::new("")).is_empty());
+    assert!(hit_names(&samples(), &Query::new(" \n\t")).is_empty());
+    assert!(hit_names(&samples(), &Query::new("the of and")).is_empty());
+    assert!(hit_names(&Catalog::new(), &Query::new("weather")).is_empty());
+    assert!(hit_names(&samples(), &Query::new("weather").with_hits_max(0)).is_empty());
 }
 
 // accept: 107
 #[test]
 fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
-    let with = |id: &str, change: fn(&mut Document)| {
+    let document_with = |id: &str, change: fn(&mut Document)| {
         let mut document = Document::new(id, id, "Does something");
         change(&mut document);
         document
@@ -81,13 +81,13 @@ fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
         "p",
         [
             Document::new("described", "described", "Grows tulips"),
-            with("categorised", |document| document.category = "orchids".to_owned()),
-            with("used", |document| {
+            document_with("categorised", |document| document.category = "orchids".to_owned()),
+            document_with("used", |document| {
                 document.use_case = "When the user wants roses".to_owned()
             }),
-            with("shown", |document| document.examples = "Plant some lilies".to_owned()),
-            with("tagged", |document| document.tags = "daisies".to_owned()),
-            with("typed", |document| {
+            document_with("shown", |document| document.examples = "Plant some lilies".to_owned()),
+            document_with("tagged", |document| document.tags = "daisies".to_owned()),
+            document_with("typed", |document| {
                 document.parameters = "peonies the number of peonies".to_owned()
             }),
             Document::new("buy_irises", "buy_irises", "Does something"),
@@ -104,10 +104,10 @@ fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
         "buy_irises",
     ];
     for (word, id) in words.into_iter().zip(ids) {
-        assert_eq!(names(&catalog, &Query::new(word)), [id], "{word}");
+        assert_eq!(hit_names(&catalog, &Query::new(word)), [id], "{word}");
     }
     let score = |description: &str| {
-        let mut catalog = shelf();
+        let mut catalog = samples();
         catalog.put("x", [Document::new("x", "x", description)]);
         let hits = catalog.search(&Query::new("zebra").with_cutoff(Cutoff::None), |_| true);
         hits[0].score
@@ -146,12 +146,12 @@ fn word_in_every_tool_has_no_negative_weight() {
 // accept: 108
 #[test]
 fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
-    let mut catalog = shelf();
+    let mut catalog = samples();
     assert!(catalog.set_signals(
         "send_email#send_email",
         RankingSignals::new(HealthSignal::Healthy, 1.0, u64::MAX)
     ));
-    assert_eq!(names(&catalog, &Query::new("weather")), ["get_weather"]);
+    assert_eq!(hit_names(&catalog, &Query::new("weather")), ["get_weather"]);
     assert!(!catalog.set_signals("missing#tool", RankingSignals::default()));
 }
 
@@ -183,16 +183,16 @@ fn broken_tools_rank_last() {
     let described = |name: &str| Document::new(name, name, "Plays a song");
     catalog.put("a", [described("song_player")]);
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
-    assert_eq!(first(&catalog, "song").unwrap(), "song_player");
+    assert_eq!(first_hit_name(&catalog, "song").unwrap(), "song_player");
     catalog.set_signals("song_player", RankingSignals::new(HealthSignal::Broken, 0.0, 0));
-    let all = names(&catalog, &Query::new("song").with_cutoff(Cutoff::None));
-    assert_eq!(all, ["noise", "song_player"]);
+    let ranked = hit_names(&catalog, &Query::new("song").with_cutoff(Cutoff::None));
+    assert_eq!(ranked, ["noise", "song_player"]);
 }
 
 // accept: 109, accept: 111
 #[test]
 fn earlier_messages_break_ties_and_match_nothing_by_themselves() {
-    let mut catalog = shelf();
+    let mut catalog = samples();
     catalog.put(
         "x",
         [Document::new(
@@ -210,16 +210,16 @@ fn earlier_messages_break_ties_and_match_nothing_by_themselves() {
         )],
     );
     let query = Query::new("extract data").with_recent(["I am building a web shop"]);
-    assert_eq!(names(&catalog, &query)[0], "extract_prices");
-    assert_eq!(names(&catalog, &Query::new("extract data"))[0], "extract_dates");
+    assert_eq!(hit_names(&catalog, &query)[0], "extract_prices");
+    assert_eq!(hit_names(&catalog, &Query::new("extract data"))[0], "extract_dates");
     let unrelated = Query::new("yes do it").with_recent(["what is the weather forecast"]);
-    assert!(names(&catalog, &unrelated).is_empty());
+    assert!(hit_names(&catalog, &unrelated).is_empty());
 }
 
 // accept: 111
 #[test]
 fn exact_name_is_always_found_and_ranks_first() {
-    let mut catalog = shelf();
+    let mut catalog = samples();
     for number in 0..50 {
         let name = format!("weather_{number}");
         catalog.put(
@@ -246,7 +246,7 @@ fn exact_name_is_always_found_and_ranks_first() {
     }
     catalog.put("odd", [Document::new("odd#the_of", "the_of", "")]);
     assert_eq!(
-        first(&catalog, "the_of").unwrap(),
+        first_hit_name(&catalog, "the_of").unwrap(),
         "the_of",
         "also a name of stop words only"
     );
@@ -254,11 +254,11 @@ fn exact_name_is_always_found_and_ranks_first() {
 
 #[test]
 fn forbidden_tool_is_not_found_even_by_its_name() {
-    let catalog = shelf();
+    let catalog = samples();
     let hits = catalog.search(&Query::new("get_weather"), |id| !id.starts_with("get_weather"));
     assert!(hits.iter().all(|hit| hit.name != "get_weather"));
-    let behind = Query::new("weather message page").with_hits_max(1);
-    let hits = catalog.search(&behind, |id| id.starts_with("send_email"));
+    let query = Query::new("weather message page").with_hits_max(1);
+    let hits = catalog.search(&query, |id| id.starts_with("send_email"));
     assert_eq!(
         hits[0].name, "send_email",
         "a better hit that may not be used is not counted"
@@ -271,18 +271,18 @@ fn ties_are_sorted_by_name() {
     for name in ["c", "a", "b"] {
         catalog.put(name, [Document::new(name, name, "plays chess")]);
     }
-    assert_eq!(names(&catalog, &Query::new("chess")), ["a", "b", "c"]);
-    assert_eq!(names(&catalog, &Query::new("chess").with_hits_max(2)), ["a", "b"]);
+    assert_eq!(hit_names(&catalog, &Query::new("chess")), ["a", "b", "c"]);
+    assert_eq!(hit_names(&catalog, &Query::new("chess").with_hits_max(2)), ["a", "b"]);
 }
 
 #[test]
 fn keyword_stuffing_does_not_improve_the_rank() {
-    let mut catalog = shelf();
-    let everything = "weather forecast city email message currency money image picture size ".repeat(400);
-    let mut stuffed = Document::new("spam", "best_tool", &*everything);
-    stuffed.tags = everything.clone();
-    stuffed.use_case = everything.clone();
-    stuffed.examples = everything;
+    let mut catalog = samples();
+    let keywords = "weather forecast city email message currency money image picture size ".repeat(400);
+    let mut stuffed = Document::new("spam", "best_tool", &*keywords);
+    stuffed.tags = keywords.clone();
+    stuffed.use_case = keywords.clone();
+    stuffed.examples = keywords;
     catalog.put("spam", [stuffed]);
     let cases = [
         ("weather forecast of a city", "get_weather"),
@@ -291,46 +291,46 @@ fn keyword_stuffing_does_not_improve_the_rank() {
         ("resize an image", "resize_image"),
     ];
     for (intent, expected) in cases {
-        assert_eq!(first(&catalog, intent).unwrap(), expected);
+        assert_eq!(first_hit_name(&catalog, intent).unwrap(), expected);
     }
 }
 
 #[test]
-fn long_query_is_truncated() {
-    let catalog = shelf();
+fn long_query_finds_the_tool_of_its_first_words() {
+    let catalog = samples();
     let long = format!("weather forecast {}", "x1y2 unknown words and more ".repeat(50_000));
-    assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
+    assert_eq!(first_hit_name(&catalog, &long).unwrap(), "get_weather");
 }
 
 #[test]
-fn task_helps_to_choose_and_weighs_less_than_the_need() {
+fn task_helps_to_choose_and_weighs_less_than_the_intent() {
     let mut catalog = Catalog::new();
-    for of in ["videos", "photos"] {
-        let name = format!("edit_{of}");
-        catalog.put(of, [Document::new(&*name, &*name, format!("A tool that edits {of}"))]);
+    for noun in ["videos", "photos"] {
+        let id = format!("edit_{noun}");
+        catalog.put(noun, [Document::new(&*id, &*id, format!("A tool that edits {noun}"))]);
     }
-    let need = Query::new("a tool that edits");
+    let intent = Query::new("a tool that edits");
     assert_eq!(
-        names(&catalog, &need.clone().with_task("cut my videos"))[0],
+        hit_names(&catalog, &intent.clone().with_task("cut my videos"))[0],
         "edit_videos"
     );
     let conflicting = Query::new("a tool that edits photos").with_task("videos");
-    assert_eq!(names(&catalog, &conflicting)[0], "edit_photos");
+    assert_eq!(hit_names(&catalog, &conflicting)[0], "edit_photos");
 }
 
 #[test]
-fn calls_move_the_rank_at_once() {
+fn use_improves_the_rank_immediately() {
     let mut catalog = Catalog::new();
     for name in ["a", "b"] {
         catalog.put(name, [Document::new(name, name, "plays chess")]);
     }
-    assert_eq!(names(&catalog, &Query::new("chess")), ["a", "b"]);
+    assert_eq!(hit_names(&catalog, &Query::new("chess")), ["a", "b"]);
     assert!(catalog.add_use("b"));
-    assert_eq!(names(&catalog, &Query::new("chess")), ["b", "a"]);
-    assert!(!catalog.add_use("nobody"));
+    assert_eq!(hit_names(&catalog, &Query::new("chess")), ["b", "a"]);
+    assert!(!catalog.add_use("missing"));
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn word_texts() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         prop_oneof!["weather", "city", "mail", "send", "page", "get", "image"],
         0..8,
@@ -342,55 +342,55 @@ proptest! {
     /// After any sequence of additions and removals, a search returns the same hits as a new index of the same tools.
     #[test]
     fn index_does_not_depend_on_removed_tools(
-        changes in proptest::collection::vec((0_u8..6, words(), any::<bool>()), 0..40),
-        intent in words(),
+        changes in proptest::collection::vec((0_u8..6, word_texts(), any::<bool>()), 0..40),
+        intent in word_texts(),
     ) {
-        let mut lived = Catalog::new();
-        let mut left = std::collections::BTreeMap::new();
+        let mut updated = Catalog::new();
+        let mut remaining = std::collections::BTreeMap::new();
         for (file, text, is_removal) in changes {
             let source = format!("file{file}");
             if is_removal {
-                lived.remove(&source);
-                left.remove(&source);
+                updated.remove(&source);
+                remaining.remove(&source);
             } else {
                 let document = Document::new(format!("{source}#f"), text.replace(' ', "_"), &*text);
-                lived.put(&source, [document.clone()]);
-                left.insert(source, document);
+                updated.put(&source, [document.clone()]);
+                remaining.insert(source, document);
             }
         }
-        let mut fresh = Catalog::new();
-        for (source, document) in left {
-            fresh.put(&source, [document]);
+        let mut rebuilt = Catalog::new();
+        for (source, document) in remaining {
+            rebuilt.put(&source, [document]);
         }
-        prop_assert_eq!(lived.len(), fresh.len());
+        prop_assert_eq!(updated.len(), rebuilt.len());
         let query = Query::new(intent).with_cutoff(Cutoff::None).with_hits_max(10);
-        let (lived, fresh) = (lived.search(&query, |_| true), fresh.search(&query, |_| true));
+        let (updated, rebuilt) = (updated.search(&query, |_| true), rebuilt.search(&query, |_| true));
         let ids = |hits: &[Hit]| hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
-        prop_assert_eq!(ids(&lived), ids(&fresh));
+        prop_assert_eq!(ids(&updated), ids(&rebuilt));
     }
 
     /// A search of several catalogs returns the hits and scores of one catalog with all tools.
     #[test]
     fn union_ranks_like_one_catalog(
-        tools in proptest::collection::vec((words(), words(), any::<bool>()), 1..12),
-        intent in words(),
+        tools in proptest::collection::vec((word_texts(), word_texts(), any::<bool>()), 1..12),
+        intent in word_texts(),
     ) {
-        let catalog = || with_meaning(|_| ());
-        let (mut one, mut other, mut all) = (catalog(), catalog(), catalog());
+        let catalog = || semantic_catalog(|_| ());
+        let (mut part_a, mut part_b, mut combined) = (catalog(), catalog(), catalog());
         for (number, (name, text, is_first)) in tools.into_iter().enumerate() {
             let source = format!("file{number}");
             let document = Document::new(format!("{source}#f"), name.replace(' ', "_"), text);
-            if is_first { &mut one } else { &mut other }.put(&source, [document.clone()]);
-            all.put(&source, [document]);
+            if is_first { &mut part_a } else { &mut part_b }.put(&source, [document.clone()]);
+            combined.put(&source, [document]);
         }
         let query = Query::new(intent);
-        let union = CatalogUnion::new([&one, &other]).search(&query, |_| true);
-        prop_assert_eq!(union, all.search(&query, |_| true));
+        let union = CatalogUnion::new([&part_a, &part_b]).search(&query, |_| true);
+        prop_assert_eq!(union, combined.search(&query, |_| true));
     }
 
     #[test]
     fn search_does_not_panic_for_any_text(name in ".{0,80}", description in ".{0,200}", intent in ".{0,200}") {
-        let mut catalog = shelf();
+        let mut catalog = samples();
         catalog.put("any", [Document::new(&*name, &*name, &*description)]);
         let hits = catalog.search(&Query::new(intent), |_| true);
         prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| hit.score.is_finite()));

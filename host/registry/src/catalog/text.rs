@@ -17,7 +17,7 @@ const CACHED_WORDS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) stem: Arc<str>,
-    /// Whether it is a filler; see [`is_filler`].
+    /// Whether the word is a filler; see [`is_filler`].
     pub(super) is_filler: bool,
 }
 
@@ -50,7 +50,7 @@ impl CachedStemmer {
     }
 }
 
-/// Returns the first `words_max` stemmed words of a text. Splits identifiers and omits stop words.
+/// Returns the first `words_max` stemmed words of a text. Splits identifiers; omits stop words and words that are too long.
 pub(super) fn tokens(text: &str, stemmer: &mut CachedStemmer, words_max: usize) -> Vec<Token> {
     let mut tokens = Vec::new();
     for word in split(text) {
@@ -62,7 +62,7 @@ pub(super) fn tokens(text: &str, stemmer: &mut CachedStemmer, words_max: usize) 
     tokens
 }
 
-/// Returns the words of a text in lower case. Splits identifiers and omits stop words.
+/// Returns the words of a text in lower case. Splits identifiers; omits stop words and words that are too long.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     let words = split(text).filter(|word| !word.is_empty() && word.len() <= WORD_BYTES_MAX);
     words.map(str::to_lowercase).filter(|word| !is_stop_word(word))
@@ -75,7 +75,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 
 /// Splits a run of letters and digits at changes of case and kind: `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.
 ///
-/// Short mixtures such as `mp3`, `s3` or `3d` are not split.
+/// Short mixtures of letters and digits, such as `mp3`, `s3` or `3d`, are not split.
 fn identifier_words(run: &str) -> Vec<&str> {
     const MIXED_BYTES_MAX: usize = 4;
     let is_mixed = run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
@@ -98,7 +98,7 @@ fn identifier_words(run: &str) -> Vec<&str> {
     words
 }
 
-/// Returns whether a word begins at a character, between the characters before and after it.
+/// Returns whether a word begins at `character`, which stands between `before` and `after`.
 fn is_boundary(before: char, character: char, after: Option<char>) -> bool {
     let begins_word = character.is_uppercase() && (before.is_lowercase() || after.is_some_and(char::is_lowercase));
     begins_word && !before.is_numeric() || before.is_numeric() != character.is_numeric() || is_unspaced(before)

@@ -1,12 +1,12 @@
 //! The numbers of tools and words, from which the rarity of words and the mean lengths of fields are computed.
 
-use super::ranking_parameters::{FIELDS, RankingParameters};
+use super::ranking_parameters::{FIELD_COUNT, RankingParameters};
 
 /// The mean length of a field includes this number of imaginary tools, whose field has the usual length: the mean of few tools
 /// would be accidental.
 const IMAGINARY_TOOLS: f32 = 8.0;
 
-/// The number of words in a field, over all tools, and the number of tools whose field has words.
+/// The number of words in a field over all tools, and the number of tools whose field is not empty.
 #[derive(Clone, Copy, Debug, Default)]
 struct FieldTotal {
     words: u64,
@@ -17,7 +17,7 @@ struct FieldTotal {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) tools: u64,
-    fields: [FieldTotal; FIELDS],
+    fields: [FieldTotal; FIELD_COUNT],
 }
 
 impl Totals {
@@ -31,17 +31,17 @@ impl Totals {
     }
 
     /// Adds a tool, whose fields have these numbers of words.
-    pub(super) fn add_tool(&mut self, lengths: &[u8; FIELDS]) {
+    pub(super) fn add_tool(&mut self, lengths: &[u8; FIELD_COUNT]) {
         self.apply(lengths, u64::wrapping_add);
     }
 
     /// Subtracts a tool that was added before.
-    pub(super) fn remove_tool(&mut self, lengths: &[u8; FIELDS]) {
+    pub(super) fn remove_tool(&mut self, lengths: &[u8; FIELD_COUNT]) {
         self.apply(lengths, u64::wrapping_sub);
     }
 
     /// Adds or subtracts a tool. `operation` is the wrapping addition or subtraction.
-    fn apply(&mut self, lengths: &[u8; FIELDS], operation: fn(u64, u64) -> u64) {
+    fn apply(&mut self, lengths: &[u8; FIELD_COUNT], operation: fn(u64, u64) -> u64) {
         self.tools = operation(self.tools, 1);
         for (total, length) in self.fields.iter_mut().zip(lengths) {
             if *length > 0 {
@@ -51,7 +51,7 @@ impl Totals {
         }
     }
 
-    /// Returns the mean number of words in a field, over the tools that have it and [`IMAGINARY_TOOLS`].
+    /// Returns the mean number of words in a field, over the tools whose field is not empty and the [`IMAGINARY_TOOLS`].
     #[allow(clippy::cast_precision_loss, reason = "a mean needs no precision")]
     pub(super) fn mean_length(&self, field: usize) -> f32 {
         let total = self.fields[field];

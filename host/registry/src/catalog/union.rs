@@ -71,8 +71,8 @@ impl<'c> CatalogUnion<'c> {
     /// Returns the inverse document frequency of a word, from the number of tools that have it. Adding one before the logarithm
     /// keeps it from being negative.
     #[allow(clippy::cast_precision_loss, reason = "a logarithm of counts needs no precision")]
-    pub(super) fn idf(&self, tools: usize) -> f32 {
-        let (all, with_word) = (self.totals.tools as f32, tools as f32);
-        (1.0 + (all - with_word + 0.5) / (with_word + 0.5)).ln()
+    pub(super) fn idf(&self, tool_count: usize) -> f32 {
+        let (total, with_word) = (self.totals.tools as f32, tool_count as f32);
+        (1.0 + (total - with_word + 0.5) / (with_word + 0.5)).ln()
     }
 }

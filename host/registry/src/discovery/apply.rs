@@ -13,7 +13,7 @@ use crate::store::{DynamicToolsRecord, PackageRecord};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_sandbox::Plugin;
 
-/// The changes after a merge: records to write to the store, and whether a new snapshot must be published.
+/// The changes of a merge: the records to write to the store, and whether a new snapshot must be published.
 pub(super) struct DiscoveryChanges {
     pub(super) packages: Vec<PackageRecord>,
     pub(super) dynamic_tools: Vec<DynamicToolsRecord>,
@@ -27,7 +27,7 @@ pub(super) fn apply(
     results: Vec<DiscoveryResult>,
     model: Option<&Arc<dyn EmbeddingModel>>,
 ) -> DiscoveryChanges {
-    let mut terms = TermExtractor::new();
+    let mut extractor = TermExtractor::new();
     let mut changes = DiscoveryChanges {
         packages: Vec::new(),
         dynamic_tools: Vec::new(),
@@ -50,7 +50,7 @@ pub(super) fn apply(
                     digest: plugin.digest().to_owned(),
                     tools,
                 }));
-                let (after, record) = before.with_discovered(&path, plugin, &mut terms, model);
+                let (after, record) = before.with_discovered(&path, plugin, &mut extractor, model);
                 changes.packages.push(record);
                 after
             }
@@ -73,7 +73,7 @@ fn is_unusable(error: &Error) -> bool {
 }
 
 impl ScannedFile {
-    /// Returns whether the plugin is still the one of this file: as a usable package, or as a plugin whose discovery failed.
+    /// Returns whether the file still has this plugin, in a usable package or with a failed discovery.
     fn has_plugin(&self, plugin: &Arc<Plugin>) -> bool {
         let with_failed_discovery = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
         let current = [self.package.plugin(), with_failed_discovery];
@@ -88,11 +88,11 @@ impl ScannedFile {
         &self,
         path: &Path,
         plugin: Arc<Plugin>,
-        terms: &mut TermExtractor,
+        extractor: &mut TermExtractor,
         model: Option<&Arc<dyn EmbeddingModel>>,
     ) -> (Self, PackageRecord) {
         let manifest = self.package.manifest.as_deref();
-        let mut record = package_record(&self.package.name, path, plugin.inspection(), manifest, terms);
+        let mut record = package_record(&self.package.name, path, plugin.inspection(), manifest, extractor);
         record.stamp = self.stamp.clone().unwrap_or_default();
         let content = content_hash(&record);
         record.content = content.to_string();
@@ -117,6 +117,7 @@ impl ScannedFile {
         let package = if is_unusable(&error) {
             Package {
                 status: PackageStatus::Broken(error),
+                discovery_failure: None,
                 ..package
             }
         } else {

@@ -49,16 +49,17 @@ impl Package {
     pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
             .filter(|plugin| plugin.dynamic_tools_state().is_undiscovered())?;
-        const RUN: &str = "run `LiveRegistry::discover_dynamic_tools`";
+        const SUGGESTION: &str = "run `LiveRegistry::discover_dynamic_tools`";
         let error = match self.discovery_failure() {
             Some(error) => {
                 let suggestion = match &error.suggestion {
-                    Some(first) => format!("{first}; then {RUN} again"),
-                    None => format!("{RUN} again"),
+                    Some(first) => format!("{first}; then {SUGGESTION} again"),
+                    None => format!("{SUGGESTION} again"),
                 };
                 Error::clone(error).with_suggestion(suggestion)
             }
-            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED).with_suggestion(RUN),
+            None => Error::new(ErrorKind::ToolUnavailable, Phase::Registry, TOOLS_NOT_DISCOVERED)
+                .with_suggestion(SUGGESTION),
         };
         Some(error.with_plugin(&*self.name))
     }

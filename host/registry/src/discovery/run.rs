@@ -20,7 +20,7 @@ use toolwit_sandbox::Plugin;
 
 /// The maximum number of plugins that run concurrently. It is high, because a plugin that only waits must not delay the others.
 /// It does not limit compilation, which has its own workers.
-const CONCURRENT_MAX: usize = 64;
+const CONCURRENT_PLUGINS_MAX: usize = 64;
 
 /// The maximum number of results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
@@ -47,18 +47,18 @@ impl LiveRegistry {
     /// For a registry without directories, no plugin runs and the result is empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) when a task of the host panics. Failures of plugins are
+    /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) if a task of the host panics. Failures of plugins are
     /// in the outcomes.
     pub async fn discover_dynamic_tools(&self, targets: DiscoveryTargets<'_>) -> Result<Vec<DiscoveryOutcome>, Error> {
         if self.is_fixed() {
             return Ok(Vec::new());
         }
-        let _one_at_a_time = self.inner.discovery.lock().await;
+        let _one_at_a_time = self.inner.discovery_lock.lock().await;
         let plugins = select(&self.current(), &*self.inner.files.lock().await, targets);
         let store = self.current().store().clone();
         let results = futures::stream::iter(plugins)
             .map(|(path, plugin)| discover(&store, path, plugin, targets))
-            .buffer_unordered(CONCURRENT_MAX)
+            .buffer_unordered(CONCURRENT_PLUGINS_MAX)
             .ready_chunks(RESULTS_PER_PUBLICATION_MAX);
         let mut results = pin!(results);
         let mut outcomes: Vec<DiscoveryOutcome> = Vec::new();
@@ -74,20 +74,20 @@ impl LiveRegistry {
     /// snapshot.
     async fn publish(&self, results: Vec<DiscoveryResult>) -> Result<(), Error> {
         let mut files = self.inner.files.lock().await;
-        let (earlier, mut next) = (self.current(), files.clone());
+        let (earlier, mut next_files) = (self.current(), files.clone());
         let store = earlier.store().clone();
-        let applied = blocking(move || {
+        let merge = blocking(move || {
             let model = earlier.catalog().embedding_model();
-            let changes = apply(&mut next, results, model);
+            let changes = apply(&mut next_files, results, model);
             if !changes.has_changed_files {
                 return Ok(None);
             }
             or_default_with_warning(store.save_dynamic_tools(&changes.dynamic_tools));
             or_default_with_warning(store.update_packages(&changes.packages, &[]));
-            Ok(Some((next_registry(&earlier, &next, store), next)))
+            Ok(Some((next_registry(&earlier, &next_files, store), next_files)))
         });
-        if let Some((registry, next)) = applied.await? {
-            *files = next;
+        if let Some((registry, next_files)) = merge.await? {
+            *files = next_files;
             self.inner.current.send_replace(registry);
         }
         Ok(())
@@ -131,8 +131,8 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
     registry.packages().iter().filter_map(target_of).collect()
 }
 
-/// Discovers the dynamic tools of a plugin. For a pending plugin, takes them from the store if another process has written them
-/// there in the meantime. Otherwise, runs the plugin.
+/// Discovers the dynamic tools of a plugin. For a pending plugin, takes them from the store if they are there, for example
+/// because another process has written them. Otherwise, runs the plugin.
 async fn discover(
     store: &Arc<dyn Store>,
     path: PathBuf,

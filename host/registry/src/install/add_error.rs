@@ -13,7 +13,7 @@ pub enum AddError {
     /// The source contains no component.
     #[error("there is no component in {}", .0.display())]
     NoComponent(PathBuf),
-    /// The directory already has a package of this name.
+    /// The directory already has a package with this name, or with a name that is the same in tool names.
     #[error("there is a package `{name}` already, in {}", path.display())]
     NameTaken {
         /// The earlier package's name.
@@ -21,7 +21,7 @@ pub enum AddError {
         /// The earlier package's component.
         path: PathBuf,
     },
-    /// The source is a package of the index, but no index is set.
+    /// The source is the name of a package in the index, but no index is set.
     #[error("there is no file or directory `{0}`, and no package index is configured")]
     NoIndex(String),
     /// The index does not list the package.
@@ -86,7 +86,8 @@ pub enum AddError {
         /// The newest version in the index.
         newest: String,
     },
-    /// A package of the source is broken, a file could not be downloaded, read or written, or the index is invalid.
+    /// Another failure: for example, a package of the source is broken, a file could not be downloaded, read or written, or the
+    /// index is invalid.
     #[error(transparent)]
     Failed(#[from] Error),
 }

@@ -66,7 +66,7 @@ impl PackageIndex {
         let mut releases: Vec<Release> = Vec::with_capacity(file.packages.len());
         for entry in file.packages {
             let (name, version) = (printable(&entry.name), entry.version.clone());
-            let release = Release::checked(entry, url)
+            let release = Release::from_entry(entry, url)
                 .map_err(|error| unusable(format!("{name} {version}: {}", error.message)))?;
             releases.push(release);
         }
@@ -110,8 +110,8 @@ impl PackageIndex {
 }
 
 impl Release {
-    /// Checks an entry of the index at a URL.
-    fn checked(entry: ReleaseEntry, index: &FileUrl) -> Result<Self, Error> {
+    /// Checks and converts an entry of the index at a URL.
+    fn from_entry(entry: ReleaseEntry, index: &FileUrl) -> Result<Self, Error> {
         check_remote_name(&entry.name)?;
         Ok(Self {
             url: index.join(&entry.url)?,
@@ -171,20 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn only_pre_releases_are_not_selected_without_a_version() {
+    fn pre_release_is_not_selected_without_a_version() {
         let index = index(&["1.0.0-rc.1"]);
         let error = index.newest(&PackageQuery::parse("calc").unwrap()).unwrap_err();
         assert!(matches!(error, AddError::NoVersion { version: None, .. }), "{error}");
     }
 
     #[test]
-    fn index_with_an_invalid_entry_is_refused() {
-        let with = |key: &str, value: Value| {
+    fn invalid_index_is_refused() {
+        let parse_with = |key: &str, value: Value| {
             let mut wrong = entry("calc", "1.0.0");
             wrong[key] = value;
             parse(&json!({"format": 1, "packages": [entry("text", "1.0.0"), wrong]}))
         };
-        assert!(with("bytes", json!(6)).is_ok());
+        assert!(parse_with("bytes", json!(6)).is_ok());
         for (key, value) in [
             ("name", json!("../calc")),
             ("name", json!("/etc/calc")),
@@ -200,7 +200,7 @@ mod tests {
             ("sha256", json!("abc")),
             ("bytes", json!(-1)),
         ] {
-            let error = with(key, value.clone()).unwrap_err();
+            let error = parse_with(key, value.clone()).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration, "{key} {value}");
             assert!(error.message.contains("index.json"), "{error}");
         }

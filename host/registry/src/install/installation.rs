@@ -34,7 +34,7 @@ pub struct AddedPackage {
     pub name: String,
     /// The component's new path.
     pub path: PathBuf,
-    /// The URL from which it was downloaded.
+    /// The URL from which the component was downloaded; `None` if it is from this machine.
     pub url: Option<String>,
     /// SHA-256 of the component, in hex.
     pub digest: String,
@@ -71,7 +71,7 @@ pub struct Installation {
 pub(super) struct NewPackage {
     pub(super) package: Package,
     pub(super) files: NewFiles,
-    /// Its version, if the index chose it as the newest release, because the query has no version.
+    /// The version of a release that was selected as the newest one because the query has no version.
     newest_release: Option<Version>,
 }
 
@@ -99,7 +99,7 @@ impl NewPackage {
 }
 
 impl Installation {
-    /// Adds packages to this directory, which is created if it does not exist.
+    /// Creates an installation that adds packages to this directory. The directory is created if it does not exist.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Installation {
         } else {
             None
         };
-        let with_earlier = new_packages.iter().map(|new| {
+        let replacements = new_packages.iter().map(|new| {
             (
                 new,
                 existing
@@ -161,17 +161,17 @@ impl Installation {
                     .and_then(|existing| find_earlier(existing, &new.package)),
             )
         });
-        let with_earlier: Vec<_> = with_earlier.collect();
-        for (new, earlier) in &with_earlier {
+        let replacements: Vec<_> = replacements.collect();
+        for (new, earlier) in &replacements {
             earlier.map_or(Ok(()), |earlier| self.check_replacement(new, earlier))?;
         }
-        let added = with_earlier
+        let added = replacements
             .into_iter()
-            .map(|(new, earlier)| write(new, earlier, &self.directory));
+            .map(|(new, earlier)| write_package(new, earlier, &self.directory));
         Ok(added.collect::<Result<_, _>>()?)
     }
 
-    /// Downloads the component at a URL. Without a digest in the URL, returns an error that contains the digest of the content.
+    /// Downloads the component at a URL. If the URL has no digest, returns an error that contains the digest of the content.
     async fn download_at_url(&self, runtime: &Arc<Runtime>, file: &RemoteFile) -> Result<NewPackage, AddError> {
         let name = file.url.plugin_name();
         check_remote_name(name)?;
@@ -314,8 +314,8 @@ fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Pac
     packages.find(|other| has_same_identity(&other.name, &package.name))
 }
 
-/// Writes the files of a package, in place of an earlier one, and describes it.
-fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
+/// Writes the files of a package, in place of an earlier package if there is one. Returns the description of the package.
+fn write_package(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
     let package = &new.package;
     let target = match earlier {
         Some(earlier) => earlier.path.clone(),
@@ -370,13 +370,13 @@ mod tests {
         });
         let new = inspect_on_disk(&runtime.unwrap(), &file).await.unwrap().remove(0);
         fs::write(&file, component("other")).unwrap();
-        let error = write(&new, None, target.path()).unwrap_err();
+        let error = write_package(&new, None, target.path()).unwrap_err();
         assert!(
             error.message.ends_with("calc.wasm changed after it was inspected"),
             "{error}"
         );
         assert!(!target.path().join("calc.wasm").exists());
         fs::write(&file, component("add")).unwrap();
-        assert_eq!(write(&new, None, target.path()).unwrap().name, "calc");
+        assert_eq!(write_package(&new, None, target.path()).unwrap().name, "calc");
     }
 }

@@ -9,22 +9,26 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{Inspection, PackageContext, replace_custom_sections};
 use toolwit_sections::{UI_SECTION, custom_section};
 
-/// The standard sections for a component's name and for the programs that produced it.
+/// The standard section for a component's name.
 const NAME_SECTION: &str = "component-name";
+
+/// The standard section for the programs that produced a component.
 const PRODUCERS_SECTION: &str = "producers";
 
-/// Embeds a manifest in a component, with the user interfaces that it names. They replace embedded ones.
+/// Embeds a manifest in a component, with the user interfaces that the manifest names. Removes all other embedded user
+/// interfaces.
 ///
 /// `toml` is the text of the manifest; `origin` names its file in errors. `read_ui_page` returns the content of a user
-/// interface's file, an HTML document, or `None` if there is no such file.
+/// interface's file, an HTML document. It returns `None` if there is no such file: then the embedded user interface of this
+/// name is kept.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
 /// Those of [`Manifest::parse`] and of `read_ui_page`; [`ErrorKind::Configuration`] if the manifest describes an export that
-/// the component does not have, or a user interface that does not exist; those of [`Inspection::from_bytes`] for bytes that are
-/// not a usable component.
+/// the component does not have, or a user interface that is neither in a file nor embedded; those of
+/// [`Inspection::from_bytes`] for bytes that are not a usable component.
 pub fn pack(
     component: &[u8],
     name: &str,
@@ -65,7 +69,7 @@ pub fn pack(
     Ok(packed)
 }
 
-/// Replaces all custom sections with a name by sections with these contents.
+/// Replaces all custom sections of one name by sections with these contents.
 fn replace_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     replace_custom_sections(component, section, contents).map_err(|error| {
         let message = format!("the section `{section}` cannot be embedded: {error}");
@@ -78,9 +82,9 @@ fn replace_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Res
 mod tests {
     use super::*;
 
-    /// A directory without user interfaces.
+    /// Reads from a directory without user interfaces.
     #[allow(clippy::unnecessary_wraps, reason = "the type of the argument")]
-    fn none(_name: &str) -> Result<Option<String>, Error> {
+    fn no_ui_page(_name: &str) -> Result<Option<String>, Error> {
         Ok(None)
     }
 
@@ -102,7 +106,7 @@ mod tests {
             "one",
             "version = \"1.0.0\"\ncategory = \"numbers\"",
             "one.toml",
-            &none,
+            &no_ui_page,
         )
         .unwrap();
         let manifest = Manifest::embedded(&first).unwrap().unwrap();
@@ -110,11 +114,11 @@ mod tests {
         assert_eq!(custom_section(&first, "version"), Some(&b"1.0.0"[..]));
         assert!(custom_section(&first, NAME_SECTION).is_some() && custom_section(&first, PRODUCERS_SECTION).is_some());
         assert!(first.starts_with(&component()), "the other bytes are unchanged");
-        let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml", &none).unwrap();
+        let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml", &no_ui_page).unwrap();
         assert_eq!(custom_section(&second, "version"), Some(&b"2.0.0"[..]));
         assert_eq!(Manifest::embedded(&second).unwrap().unwrap().category, None);
         assert_eq!(
-            pack(&second, "one", "version = \"2.0.0\"", "one.toml", &none).unwrap(),
+            pack(&second, "one", "version = \"2.0.0\"", "one.toml", &no_ui_page).unwrap(),
             second,
             "packing twice changes nothing"
         );
@@ -123,15 +127,15 @@ mod tests {
     #[test]
     fn user_interfaces_are_embedded_kept_and_removed() {
         let manifest = "[[tools]]\nexport = \"one\"\nui = \"one.html\"";
-        let missing = pack(&component(), "one", manifest, "one.toml", &none).unwrap_err();
+        let missing = pack(&component(), "one", manifest, "one.toml", &no_ui_page).unwrap_err();
         assert!(missing.message.contains("one.html"), "{missing}");
         let read = |name: &str| Ok(Some(format!("<p>{name}</p>")));
         let first = pack(&component(), "one", manifest, "one.toml", &read).unwrap();
         let document = |component: &[u8]| UiPages::embedded(component).unwrap().into_document("one.html");
         assert_eq!(document(&first).as_deref(), Some("<p>one.html</p>"));
-        let again = pack(&first, "one", manifest, "one.toml", &none).unwrap();
+        let again = pack(&first, "one", manifest, "one.toml", &no_ui_page).unwrap();
         assert_eq!(document(&again).as_deref(), Some("<p>one.html</p>"), "without its file");
-        let without = pack(&first, "one", "version = \"2\"", "one.toml", &none).unwrap();
+        let without = pack(&first, "one", "version = \"2\"", "one.toml", &no_ui_page).unwrap();
         assert_eq!(document(&without), None);
         let broken = |name: &str| Err(Error::new(ErrorKind::Io, Phase::Registry, name.to_owned()));
         assert!(
@@ -151,12 +155,12 @@ mod tests {
     #[test]
     fn manifest_of_another_component_is_refused() {
         let wrong = "[[tools]]\nexport = \"two\"";
-        let error = pack(&component(), "one", wrong, "one.toml", &none).unwrap_err();
+        let error = pack(&component(), "one", wrong, "one.toml", &no_ui_page).unwrap_err();
         assert!(error.message.contains("`two`"), "{error}");
         assert!(
             error.suggestion.as_deref().unwrap_or_default().contains("`one`"),
             "{error:?}"
         );
-        assert!(pack(b"not a component", "one", "", "one.toml", &none).is_err());
+        assert!(pack(b"not a component", "one", "", "one.toml", &no_ui_page).is_err());
     }
 }

@@ -40,7 +40,7 @@ impl FileChange {
 /// component is replaced last, and obsolete files are deleted after it.
 ///
 /// # Errors
-/// If a file cannot be read, or is not what was inspected. Then, no file is written or deleted. Also if a file cannot be
+/// If a file cannot be read, or differs from the inspected file: then no file is written or deleted. Also if a file cannot be
 /// written or deleted.
 pub(super) fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
     let changes: Vec<_> = FILE_EXTENSIONS
@@ -79,7 +79,7 @@ fn plan_change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileC
     }
 }
 
-/// Writes the new content to temporary files, then moves them to their places, and then deletes the obsolete files.
+/// Writes the new content to temporary files, then moves these to their final paths, and then deletes the obsolete files.
 fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut staged = Vec::new();
@@ -104,7 +104,7 @@ fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path
 
 /// Checks that the content of the files is what was inspected: the component, and the manifest and the WIT that apply to it.
 fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
-    let changed = || {
+    let changed_error = || {
         let message = format!("{} changed after it was inspected", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again")
     };
@@ -112,10 +112,10 @@ fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<
         let (_, change) = changes.iter().find(|(other, _)| *other == extension)?;
         change.content()
     };
-    let plugin = package.plugin().ok_or_else(changed)?;
-    let component = content_of(EXTENSION).ok_or_else(changed)?;
+    let plugin = package.plugin().ok_or_else(changed_error)?;
+    let component = content_of(EXTENSION).ok_or_else(changed_error)?;
     if plugin.digest() != FileDigest::of(component).to_string() {
-        return Err(changed());
+        return Err(changed_error());
     }
     let manifest_file = package.path.with_extension(MANIFEST_EXTENSION);
     let manifest_name = manifest_file.file_name().unwrap_or_default().to_string_lossy();
@@ -125,13 +125,13 @@ fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<
         wit: content_of(WIT_EXTENSION),
     };
     let (inspection, manifest) =
-        inspect_content(&package.name, &content).map_err(|error| changed().with_source(error))?;
+        inspect_content(&package.name, &content).map_err(|error| changed_error().with_source(error))?;
     let is_same = manifest.as_ref() == package.manifest.as_deref()
         && inspection.to_cache_text() == plugin.inspection().to_cache_text();
-    if is_same { Ok(()) } else { Err(changed()) }
+    if is_same { Ok(()) } else { Err(changed_error()) }
 }
 
-/// Returns the size up to which a host reads a package's file with an extension.
+/// Returns the maximum size of a package's file with this extension, in bytes.
 fn bytes_max(extension: &str) -> u64 {
     match extension {
         MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,

@@ -32,7 +32,7 @@ impl FileUrl {
     /// # Errors
     /// [`ErrorKind::Configuration`] for a URL that is invalid or not allowed. The error does not contain a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let url = Url::parse(text.trim()).map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
+        let url = Url::parse(text.trim()).map_err(|error| invalid_url(&format!("a URL is invalid: {error}")))?;
         Self::check(url)
     }
 
@@ -42,11 +42,11 @@ impl FileUrl {
     /// [`ErrorKind::Configuration`] for a target that is invalid or not allowed.
     pub fn join(&self, target: &str) -> Result<Self, Error> {
         let joined = self.0.join(target.trim());
-        let mut url = joined.map_err(|error| invalid(&format!("a URL is invalid: {error}")))?;
+        let mut url = joined.map_err(|error| invalid_url(&format!("a URL is invalid: {error}")))?;
         url.set_fragment(None);
         let target = Self::check(url)?;
         if self.is_encrypted() && !target.is_encrypted() {
-            return Err(invalid(&format!(
+            return Err(invalid_url(&format!(
                 "`{self}` leads to `{target}`, which is not encrypted"
             )));
         }
@@ -75,16 +75,18 @@ impl FileUrl {
     /// Checks that a URL is allowed.
     fn check(url: Url) -> Result<Self, Error> {
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid("a URL contains a user name or a password"));
+            return Err(invalid_url("a URL contains a user name or a password"));
         }
         if url.fragment().is_some() {
-            return Err(invalid("a URL has an unknown fragment; `#sha256=…` is the only one"));
+            return Err(invalid_url(
+                "a URL has an unknown fragment; `#sha256=…` is the only one",
+            ));
         }
         match url.scheme() {
             "https" => Ok(Self(url)),
             "http" if is_loopback(&url) => Ok(Self(url)),
-            "http" => Err(invalid(&format!("`{url}` is not encrypted"))),
-            scheme => Err(invalid(&format!("a URL has the scheme `{scheme}`, not `https`"))),
+            "http" => Err(invalid_url(&format!("`{url}` is not encrypted"))),
+            scheme => Err(invalid_url(&format!("a URL has the scheme `{scheme}`, not `https`"))),
         }
     }
 }
@@ -104,7 +106,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn invalid(message: &str) -> Error {
+fn invalid_url(message: &str) -> Error {
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
         "use an `https` URL without a user name, such as `https://example.com/calc.wasm#sha256=DIGEST`",
     )

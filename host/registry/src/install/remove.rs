@@ -39,7 +39,7 @@ impl LiveRegistry {
     }
 }
 
-/// Returns the package with a name.
+/// Returns the only package with the name.
 ///
 /// # Errors
 /// If there is no such package, or more than one.

@@ -67,7 +67,7 @@ impl PackageQuery {
     /// [`ErrorKind::Configuration`] for an invalid name or version.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (name, version) = match text.split_once('@') {
-            Some((name, version)) => (name, Some(requirement(version)?)),
+            Some((name, version)) => (name, Some(parse_requirement(version)?)),
             None => (text, None),
         };
         check_remote_name(name)?;
@@ -80,8 +80,8 @@ impl PackageQuery {
 
 /// Checks the name of a package that is not on this machine yet. It becomes a file name, which must not look like an option.
 pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
-    let is_plain = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    let result = check_name(name).and(if is_plain {
+    let has_valid_start = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let result = check_name(name).and(if has_valid_start {
         Ok(())
     } else {
         Err("does not begin with a letter or a digit")
@@ -93,10 +93,11 @@ pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
     })
 }
 
-/// Parses a version requirement. A version without an operator requires equality of the numbers that it has.
-fn requirement(text: &str) -> Result<VersionReq, Error> {
-    let is_plain = text.starts_with(|first: char| first.is_ascii_digit());
-    let parsed = if is_plain {
+/// Parses a version requirement. A version without an operator, such as `1.2`, accepts the releases that begin with
+/// these numbers.
+fn parse_requirement(text: &str) -> Result<VersionReq, Error> {
+    let has_no_operator = text.starts_with(|first: char| first.is_ascii_digit());
+    let parsed = if has_no_operator {
         VersionReq::parse(&format!("={text}"))
     } else {
         VersionReq::parse(text)

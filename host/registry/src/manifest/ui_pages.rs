@@ -34,8 +34,8 @@ impl UiPages {
     /// such file: the document is then taken from the component.
     ///
     /// # Errors
-    /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if neither a file nor the component has a
-    /// document.
+    /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if a document is neither in a file nor
+    /// in the component.
     pub(crate) fn of(
         manifest: &Manifest,
         component: &[u8],
@@ -74,7 +74,7 @@ impl UiPages {
     /// then gets no section.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if they are too large.
+    /// [`ErrorKind::Configuration`] if the documents are too large.
     pub(crate) fn sections(&self) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_empty() {
             return Ok(Vec::new());

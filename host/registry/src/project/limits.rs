@@ -83,10 +83,12 @@ impl ProjectLimits {
     pub fn raised(&self) -> Self {
         let defaults = Self::default();
         Self {
-            limits: settings_with(&self.limits, |one: &LimitSettings| {
-                one.overrides().within(&defaults.limits.overrides()) != one.overrides()
+            limits: settings_with(&self.limits, |setting: &LimitSettings| {
+                setting.overrides().within(&defaults.limits.overrides()) != setting.overrides()
             }),
-            run: settings_with(&self.run, |one: &RunSettings| one.within(&defaults.run) != *one),
+            run: settings_with(&self.run, |setting: &RunSettings| {
+                setting.within(&defaults.run) != *setting
+            }),
             tools: self.tools.clone(),
         }
     }
@@ -135,8 +137,8 @@ where
     T: Default + Serialize + DeserializeOwned,
 {
     let has_property = |(key, value): &(String, Value)| {
-        let one: Result<T, _> = Table::from_iter([(key.clone(), value.clone())]).try_into();
-        one.is_ok_and(|one| has_property(&one))
+        let setting: Result<T, _> = Table::from_iter([(key.clone(), value.clone())]).try_into();
+        setting.is_ok_and(|setting| has_property(&setting))
     };
     // Settings that were read from TOML can be written as TOML.
     let table = Table::try_from(settings).unwrap_or_default();

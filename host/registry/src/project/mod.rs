@@ -20,7 +20,8 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
 /// The author is not trusted, because a cloned repository can contain the file. Therefore, grants, [limits](Project::limits)
-/// above the defaults, the package index, interceptors, settings of the sandbox and MCP servers are proposals.
+/// above the defaults, long-running tools, the package index, interceptors, settings of the sandbox and MCP servers are
+/// proposals.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]

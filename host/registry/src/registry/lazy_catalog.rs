@@ -8,7 +8,7 @@ use crate::catalog::Catalog;
 /// Builds a search index.
 type Build = Box<dyn FnOnce() -> Catalog + Send>;
 
-/// A search index that is built when it is first used, so that a host can serve tools before.
+/// A search index that is built when it is first used, so that a host can serve tools before the index exists.
 pub(crate) struct LazyCatalog {
     catalog: OnceLock<Catalog>,
     /// The function that builds the index; `None` once the index is built.

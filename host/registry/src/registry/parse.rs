@@ -10,8 +10,8 @@ use toolwit_sandbox::Plugin;
 const PLUGINS_PER_THREAD_MIN: usize = 6;
 
 impl Registry {
-    /// Parses the cached inspections of all plugins on several threads. Otherwise, each inspection is parsed when it is first
-    /// used, one after the other. Does nothing if there are too few plugins for several threads.
+    /// Parses the cached inspections of all plugins on several threads. An inspection that was not parsed here is parsed when
+    /// it is first used. Does nothing if there are too few plugins for several threads.
     pub fn parse_inspections(&self) {
         let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_inspection_parsed()).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -25,13 +25,13 @@ impl Registry {
             }
         };
         let mut parts = unparsed.chunks(unparsed.len().div_ceil(threads));
-        let own = parts.next().unwrap_or_default();
+        let first_part = parts.next().unwrap_or_default();
         thread::scope(|scope| {
             for part in parts {
-                // Without another thread, the plugins are parsed when they are used.
+                // If the thread cannot be started, the inspections of its plugins are parsed when they are first used.
                 drop(thread::Builder::new().spawn_scoped(scope, move || parse(part)));
             }
-            parse(own);
+            parse(first_part);
         });
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn requested_permissions(plugin: &str, manifest: &Value) -> Requested
     let mut permissions = RequestedPermissions::default();
     let capabilities = manifest.pointer("/std/capabilities").and_then(Value::as_object);
     for (capability, declared) in capabilities.into_iter().flatten() {
-        // Two versions of the format have two names for the list.
+        // The name of the list depends on the version of the format.
         let list = declared.get("allow").or_else(|| declared.get("constraints"));
         let entries = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if entries.is_empty() {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_of_another_form_requests_nothing() {
+    fn a_manifest_of_another_form_requests_nothing() {
         for manifest in [
             json!(null),
             json!({}),

@@ -15,8 +15,8 @@ pub(crate) const CAPABILITIES_EXTENSION: &str = "capabilities.json";
 /// The guest's directory for the files of the workspace.
 const WORKSPACE: &str = "workspace";
 
-/// The beginning of the names of IronClaw's interfaces: their WIT package.
-const PACKAGE: &str = "near:agent/";
+/// The WIT package of IronClaw's interfaces, with which their names begin.
+const WIT_PACKAGE: &str = "near:agent/";
 
 /// Returns whether a component was built for IronClaw.
 pub(super) fn is_component(inspection: &Inspection) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_component(inspection: &Inspection) -> bool {
         .contract()
         .into_iter()
         .chain(imports)
-        .any(|interface| interface.starts_with(PACKAGE))
+        .any(|interface| interface.starts_with(WIT_PACKAGE))
 }
 
 /// Parses the requests in a capability file.
@@ -165,8 +165,8 @@ impl Credential {
     /// `None` if a grant cannot express one of them.
     fn grant(&self, host: &str) -> Option<String> {
         let is_name = |text: &str| {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-            !text.is_empty() && text.chars().all(is_plain)
+            let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            !text.is_empty() && text.chars().all(is_name_char)
         };
         let placement = match &self.location {
             Location::Bearer => "bearer".to_owned(),

@@ -103,16 +103,16 @@ impl RequestedPermissions {
 /// the pattern stands for something else.
 fn guest_directory(pattern: &str) -> Option<String> {
     let path = pattern.strip_suffix("/**").unwrap_or(pattern).trim_matches('/');
-    let is_plain =
+    let is_literal =
         |segment: &str| !matches!(segment, "" | "." | "..") && !segment.contains(['*', '?', '[', '{', '\\', ':']);
-    let is_printable = !path.is_empty() && !path.chars().any(char::is_control);
-    (is_printable && path.split('/').all(is_plain)).then(|| format!("/{path}"))
+    let is_valid = !path.is_empty() && !path.chars().any(char::is_control);
+    (is_valid && path.split('/').all(is_literal)).then(|| format!("/{path}"))
 }
 
 /// Returns whether a grant can name the host: it is not a pattern or a range of addresses.
 fn is_host(host: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
-    !host.is_empty() && host.len() <= 253 && host.chars().all(is_plain)
+    let is_host_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+    !host.is_empty() && host.len() <= 253 && host.chars().all(is_host_char)
 }
 
 /// Returns the value of a grant for requests to a host, such as `GET,POST https://api.example.com/v1`. `None` if a grant cannot

@@ -11,7 +11,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) const POLICY_EXTENSION: &str = "policy.yaml";
 
 /// The scheme of the directories in a policy file.
-const FILES: &str = "fs://";
+const FILES_SCHEME: &str = "fs://";
 
 /// Parses the requests in a policy file.
 ///
@@ -104,7 +104,7 @@ impl Permissions {
             let access = if is_writable { "read-write" } else { "read" };
             let grant = storage
                 .uri
-                .strip_prefix(FILES)
+                .strip_prefix(FILES_SCHEME)
                 .and_then(guest_directory)
                 .map(|directory| ("files", format!("{access} {directory}")));
             permissions.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
@@ -120,9 +120,9 @@ impl Permissions {
             permissions.add(plugin, grant, &format!("network {text}"));
         }
         for variable in allowed_items(self.environment) {
-            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let is_plain = !variable.key.is_empty() && variable.key.chars().all(is_name);
-            let grant = is_plain.then(|| ("env", variable.key.clone()));
+            let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let is_name = !variable.key.is_empty() && variable.key.chars().all(is_name_char);
+            let grant = is_name.then(|| ("env", variable.key.clone()));
             permissions.add(plugin, grant, &format!("environment {}", variable.key));
         }
         for (name, section) in [

@@ -39,7 +39,7 @@ impl IndexedPackage {
         })
     }
 
-    /// Replaces the tools of the package in the index.
+    /// Replaces the tools of the package in the index, and sets their recorded health and uses.
     fn index(&self, catalog: &mut Catalog, health: &BTreeMap<ToolKey, ToolHealth>) {
         catalog.put_indexed(&self.path.to_string_lossy(), self.tools.iter());
         if health.is_empty() {
@@ -80,18 +80,18 @@ pub(super) fn first_registry(
 pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
     let health = or_default_with_warning(store.health());
     let mut catalog = earlier.catalog().clone();
-    let before = plugins_by_path(earlier.packages());
+    let earlier_plugins = plugins_by_path(earlier.packages());
     let packages = packages_of(files);
     let is_changed = |package: &&Package| {
-        let earlier = before.get(&package.path);
-        !earlier.is_some_and(|earlier| package.plugin().is_some_and(|plugin| Arc::ptr_eq(earlier, plugin)))
+        let earlier_plugin = earlier_plugins.get(&package.path);
+        !earlier_plugin.is_some_and(|earlier| package.plugin().is_some_and(|plugin| Arc::ptr_eq(earlier, plugin)))
     };
     let changed = packages.iter().filter(is_changed);
     for package in changed.filter_map(|package| IndexedPackage::of(package, files)) {
         package.index(&mut catalog, &health);
     }
-    let after = plugins_by_path(&packages);
-    for path in before.keys().filter(|path| !after.contains_key(*path)) {
+    let plugins = plugins_by_path(&packages);
+    for path in earlier_plugins.keys().filter(|path| !plugins.contains_key(*path)) {
         catalog.remove(&path.to_string_lossy());
     }
     make_current(packages, catalog.into(), store, earlier.snapshot.current.clone())
@@ -128,7 +128,8 @@ fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Marks packages as broken if their names have the same form in tool names, because a name must refer to one package.
+/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names: a name must refer to one
+/// package.
 fn reject_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
     let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();
@@ -140,8 +141,8 @@ fn reject_shared_names(packages: &mut [Package]) {
             .iter()
             .map(|index| packages[*index].path.display().to_string())
             .collect();
-        for (own, index) in indices.into_iter().enumerate() {
-            let others = (0..paths.len()).filter(|other| *other != own);
+        for (own_position, index) in indices.into_iter().enumerate() {
+            let others = (0..paths.len()).filter(|other| *other != own_position);
             let shown: Vec<_> = others
                 .take(NAMESAKES_SHOWN_MAX)
                 .map(|other| paths[other].as_str())
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_with_a_taken_name_names_a_few_of_the_others() {
+    fn the_error_of_a_shared_name_lists_a_few_of_the_other_packages() {
         assert_eq!(
             messages(2),
             ["/plugins/0001", "/plugins/0000"]

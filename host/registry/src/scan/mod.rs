@@ -63,7 +63,7 @@ pub(crate) struct Rescan {
     pub(crate) files: ScannedFiles,
     /// The new snapshot, if something changed.
     pub(crate) registry: Option<Registry>,
-    /// Whether a file is still being written, so that another scan is needed soon.
+    /// Whether another scan is needed soon, because a file may still be changing.
     pub(crate) is_unsettled: bool,
 }
 
@@ -93,11 +93,11 @@ impl Scan {
 
     /// Scans all paths. Packages whose stored record has the stamp of their files are taken from the store.
     pub(crate) async fn first_scan(&self) -> Result<(Registry, ScannedFiles), Error> {
-        let (for_list, for_records) = (self.clone(), self.clone());
+        let (listing_scan, store) = (self.clone(), self.store.clone());
         // The directories and the store are read concurrently.
         let (listed, mut records) = tokio::try_join!(
-            blocking(move || list(&for_list.paths, for_list.missing)),
-            blocking(move || Ok(records_by_path(&*for_records.store))),
+            blocking(move || list(&listing_scan.paths, listing_scan.missing)),
+            blocking(move || Ok(records_by_path(&*store))),
         )?;
         let present: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
         let chunks = chunks(listed, |path| match records.remove(&stored_path(path)) {
@@ -136,8 +136,8 @@ impl Scan {
         let outcomes = self.read(chunks, deleted).await?;
         let is_unsettled = outcomes.iter().any(|outcome| outcome.is_unsettled);
         let is_same = |outcome: &ReadOutcome| match (&outcome.file, files.get(&outcome.path)) {
-            (Some(now), Some(before)) => now.has_same_content(before),
-            (now, before) => now.is_none() && before.is_none(),
+            (Some(file), Some(earlier_file)) => file.has_same_content(earlier_file),
+            (file, earlier_file) => file.is_none() && earlier_file.is_none(),
         };
         let is_changed = has_deleted || !outcomes.iter().all(is_same);
         let (store, earlier) = (self.store.clone(), earlier.clone());

@@ -34,6 +34,7 @@ pub(crate) struct ScannedFile {
 #[derive(Clone)]
 pub(crate) struct FailedDiscovery {
     pub(crate) plugin: Arc<Plugin>,
+    /// The time of the failure.
     pub(crate) at: Instant,
 }
 
@@ -183,7 +184,7 @@ fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: Cache
     }
 }
 
-/// Adds the dynamic tools that the store has for this plugin and digest.
+/// Adds the dynamic tools that the store has for this plugin and digest, if the inspection lacks its dynamic tools.
 fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
     if !inspection.dynamic_tools_state().is_undiscovered() {
         return inspection;

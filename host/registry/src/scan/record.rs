@@ -82,7 +82,7 @@ pub(super) fn restore(
     record: &PackageRecord,
 ) -> Option<(Package, blake3::Hash)> {
     let content = content_hash(record);
-    // A broken package may be usable with the current limits, and missing dynamic tools may be in the store by now.
+    // A broken package is read again: the limits may have changed, or the store may have its dynamic tools.
     if record.reason.is_some() || content.to_string() != record.content {
         return None;
     }
@@ -92,7 +92,7 @@ pub(super) fn restore(
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let inspection = CachedInspection::new(record.digest.as_str(), record.tools.len(), record.inspection.as_str());
-    // A component that needs WASI 0.3 without the support for it is read again, which returns the error.
+    // If the runtime does not support the WASI version of the component, reading the package again reports the error.
     if !inspection.is_loadable(runtime.wasi_versions()) {
         return None;
     }

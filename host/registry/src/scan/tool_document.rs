@@ -15,11 +15,11 @@ const GOOD_DESCRIPTION_CHARS: usize = 40;
 pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
     let mut document = Document::of_definition(tool);
     if let Some(manifest) = manifest {
-        let own = manifest.tool(tool.id.as_str(), tool.name());
+        let settings = manifest.tool(tool.id.as_str(), tool.name());
         let lists = [
             Some(&manifest.tags),
             Some(&manifest.frameworks),
-            own.map(|own| &own.tags),
+            settings.map(|settings| &settings.tags),
         ];
         document.tags = lists
             .into_iter()
@@ -33,7 +33,7 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
         let examples = manifest
             .examples
             .iter()
-            .chain(own.into_iter().flat_map(|own| &own.examples));
+            .chain(settings.into_iter().flat_map(|settings| &settings.examples));
         document.examples = examples.cloned().collect::<Vec<_>>().join(" ");
     }
     document
@@ -42,11 +42,11 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
 /// Returns the texts of a manifest about the use of a tool: the description and the use case of the package, and the tool's own
 /// use case.
 pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
-    let own = manifest.tool(id, name);
+    let settings = manifest.tool(id, name);
     let texts = [
         manifest.description.as_deref(),
         manifest.use_case.as_deref(),
-        own.and_then(|own| own.use_case.as_deref()),
+        settings.and_then(|settings| settings.use_case.as_deref()),
     ];
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -56,9 +56,10 @@ pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
 pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
     let is_well_described = tool.description.chars().nth(GOOD_DESCRIPTION_CHARS).is_some();
     let properties = tool.input_schema["properties"].as_object();
-    let all_described =
-        |properties: &serde_json::Map<String, Value>| properties.values().all(|one| one["description"].is_string());
-    let are_parameters_described = properties.is_none_or(all_described);
+    let are_all_described = |properties: &serde_json::Map<String, Value>| {
+        properties.values().all(|schema| schema["description"].is_string())
+    };
+    let are_parameters_described = properties.is_none_or(are_all_described);
     [
         (is_well_described, 40),
         (are_parameters_described, 30),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct PackageRecord {
     /// The absolute path of its component, which identifies the package.
     pub path: String,
-    /// Times, sizes and inodes of its files when they were read. A different stamp means that the files have changed. An empty
-    /// stamp means that they must be read again.
+    /// Times, sizes and inodes of its files when they were read, and the version of the inspection format. If the stamp is empty
+    /// or differs from the stamp of the files, the files must be read again.
     pub stamp: String,
     /// Its name.
     pub name: String,

@@ -1,4 +1,5 @@
-//! The access of a call before it begins: its effect class, which the sandbox proves from the grants, and these grants.
+//! Computes the access of a call before it begins: the grants that apply, and the effect class that the sandbox proves from
+//! these grants.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,7 @@ impl Plugin {
         claim: Option<EffectClass>,
         context: &ToolContext,
     ) -> CallAccess {
-        let caller = CallStack::of(context).map(CallStack::caller);
+        let caller = CallStack::of(context).map(CallStack::caller_rights);
         let rights = match self.current_rights(conversation, caller).await {
             Ok(rights) => rights,
             // The call itself fails with this error. Until then, it counts as one that may change something.
@@ -55,10 +56,10 @@ impl Plugin {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Arguments {
-        let caller = CallStack::of(context).map(CallStack::caller);
+        let caller = CallStack::of(context).map(CallStack::caller_rights);
         match self.redactor(conversation, caller, context).await {
-            Ok(redactor) => redactor.arguments(arguments),
-            // Without the secrets, the host cannot recognise them in a text. The call itself fails with this error.
+            Ok(redactor) => redactor.redact_arguments(arguments),
+            // Without the secrets, the host cannot recognise them in the arguments. The call itself fails with this error.
             Err(_) => Arguments::new(),
         }
     }
@@ -92,7 +93,7 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
 struct VisitedTools(Arc<Mutex<HashSet<String>>>);
 
 impl VisitedTools {
-    /// Marks a tool as visited. Returns whether it was not visited before.
+    /// Marks a tool as visited. Returns whether this is the first visit.
     fn insert(&self, tool: &str) -> bool {
         let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         visited.insert(tool.to_owned())

@@ -22,7 +22,7 @@ pub(crate) struct CallPermits {
 #[derive(Default)]
 struct PermitQueue {
     /// The number of calls that wait.
-    waiting: usize,
+    waiting_count: usize,
     /// The work of ended calls that is deferred until their answers have been delivered.
     deferred: Vec<DeferredWorkHandle>,
 }
@@ -40,10 +40,11 @@ pub(crate) struct CallPermit {
 }
 
 impl CallPermit {
-    /// Does the work of an ended call for which its caller need not wait, and then makes the permit available. With a
-    /// [`DeferredWork`] in the context, the work begins after the answer has been delivered, or before that if another call
-    /// waits for a permit. Otherwise it is done at once: waking another thread for it takes longer. A nested call has no permit
-    /// of its own, and its work is dropped.
+    /// Runs the remaining work of an ended call, and then makes the permit available.
+    ///
+    /// With a [`DeferredWork`] in the context, the work begins after the answer has been delivered, or earlier if another call
+    /// waits for a permit. Without one, the work runs at once, because waking another thread for it would take longer. For a
+    /// nested call, which has no permit of its own, `work` is dropped and does not run.
     pub(crate) fn release_after(self, context: &ToolContext, work: impl FnOnce() + Send + 'static) {
         let Some(permit) = self.permit else { return };
         let work = move || {
@@ -97,8 +98,8 @@ impl CallPermits {
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before_start()),
-            permit = semaphore.acquire_owned() => permit.map_err(|_| busy()),
-            () = tokio::time::sleep(limits.wall_max) => Err(busy()),
+            permit = semaphore.acquire_owned() => permit.map_err(|_| busy_error()),
+            () = tokio::time::sleep(limits.wall_max) => Err(busy_error()),
         }
     }
 }
@@ -114,11 +115,12 @@ impl CallPermits {
 }
 
 impl PermitQueue {
-    /// Adds work that waits until an answer is delivered. Returns the work that is due now, because a call waits for a permit.
+    /// Adds work that is deferred until an answer is delivered. If a call waits for a permit, returns all deferred work, which
+    /// must run now.
     fn add(&mut self, deferred: DeferredWorkHandle) -> Vec<DeferredWorkHandle> {
         self.deferred.retain(|other| !other.has_begun());
         self.deferred.push(deferred);
-        if self.waiting > 0 {
+        if self.waiting_count > 0 {
             std::mem::take(&mut self.deferred)
         } else {
             Vec::new()
@@ -127,22 +129,22 @@ impl PermitQueue {
 }
 
 impl<'a> WaitingCall<'a> {
-    /// Counts a call, and does the work that holds permits.
+    /// Counts a call, and runs the deferred work, which holds permits.
     fn start(permits: &'a CallPermits) -> Self {
         let due = {
             let mut queue = lock(&permits.queue);
-            queue.waiting += 1;
+            queue.waiting_count += 1;
             std::mem::take(&mut queue.deferred)
         };
-        let waiting = Self(permits);
+        let waiting_call = Self(permits);
         due.iter().for_each(DeferredWorkHandle::run);
-        waiting
+        waiting_call
     }
 }
 
 impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
-        lock(&self.0.queue).waiting -= 1;
+        lock(&self.0.queue).waiting_count -= 1;
     }
 }
 
@@ -150,7 +152,7 @@ fn lock(queue: &Mutex<PermitQueue>) -> MutexGuard<'_, PermitQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn busy() -> Error {
+fn busy_error() -> Error {
     Error::new(
         ErrorKind::Busy,
         Phase::Execute,
@@ -169,39 +171,40 @@ mod tests {
         acquired.ok().unwrap()
     }
 
-    fn answering() -> (DeferredWork, ToolContext) {
-        let after = DeferredWork::new();
-        (after.clone(), ToolContext::new().with_extension(after))
+    fn deferring_context() -> (DeferredWork, ToolContext) {
+        let deferred_work = DeferredWork::new();
+        let context = ToolContext::new().with_extension(deferred_work.clone());
+        (deferred_work, context)
     }
 
     #[tokio::test]
-    async fn a_permit_is_free_after_the_work_behind_the_answer() {
-        let (permits, (after, context)) = (CallPermits::new(1), answering());
+    async fn a_permit_is_available_after_the_deferred_work() {
+        let (permits, (deferred_work, context)) = (CallPermits::new(1), deferring_context());
         acquire(&permits).await.release_after(&context, || {});
         assert_eq!(permits.semaphore.available_permits(), 0);
-        after.run();
+        deferred_work.run();
         assert_eq!(permits.semaphore.available_permits(), 1);
         acquire(&permits).await.release_after(&context, || {});
         acquire(&permits).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_waiting_call_does_not_wait_for_the_answer_to_another() {
-        let (permits, (_after, context)) = (CallPermits::new(1), answering());
+    async fn a_waiting_call_starts_before_the_answer_of_another_call_is_delivered() {
+        let (permits, (_deferred_work, context)) = (CallPermits::new(1), deferring_context());
         acquire(&permits).await.release_after(&context, || {});
-        let held = acquire(&permits).await;
-        let (waiting, ()) = tokio::join!(acquire(&permits), async {
+        let permit = acquire(&permits).await;
+        let (second_permit, ()) = tokio::join!(acquire(&permits), async {
             tokio::task::yield_now().await;
-            held.release_after(&context, || {});
+            permit.release_after(&context, || {});
         });
-        assert!(waiting.permit.is_some());
+        assert!(second_permit.permit.is_some());
     }
 
     #[tokio::test]
-    async fn a_permit_is_free_when_the_call_is_dropped_before_its_answer() {
-        let (permits, (after, context)) = (CallPermits::new(1), answering());
+    async fn a_permit_is_available_when_the_context_is_dropped_before_the_answer() {
+        let (permits, (deferred_work, context)) = (CallPermits::new(1), deferring_context());
         acquire(&permits).await.release_after(&context, || {});
-        drop((after, context));
+        drop((deferred_work, context));
         assert_eq!(permits.semaphore.available_permits(), 1);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct CommandCall {
     argv: Vec<String>,
     /// The standard input of the program.
     stdin: Vec<u8>,
-    /// The output of the program. `None` until the instance is created.
+    /// The output streams of the program. `None` until the instance is created.
     output: Option<CommandOutput>,
 }
 
@@ -85,8 +85,8 @@ impl CommandOutput {
     fn into_result(self, status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let limits = call.clock.limits;
         // The buffer also counts the bytes that it dropped.
-        if self.stdout.written() > limits.result_bytes_max {
-            return Err(result_too_large(self.stdout.written(), limits));
+        if self.stdout.written_bytes() > limits.result_bytes_max {
+            return Err(result_too_large(self.stdout.written_bytes(), limits));
         }
         let stderr = self.stderr.take_text(&call.authority.redactor);
         let value = json!({
@@ -95,7 +95,7 @@ impl CommandOutput {
             "stderr": stderr.as_deref().unwrap_or_default(),
         });
         let mut result = ToolResult::value(value);
-        // The JSON is longer than the output, because it has escapes and the error output.
+        // The JSON is longer than the standard output, because it also has escapes and the standard error.
         require_within(&result, limits).map_err(|error| error.with_log(stderr))?;
         if status != 0 {
             result.status = ToolStatus::Error;

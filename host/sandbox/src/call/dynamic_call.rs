@@ -1,4 +1,4 @@
-//! A call of a dynamic tool: conversion of its arguments and its error.
+//! Parts of a call of a dynamic tool: the validation and conversion of its arguments, and the conversion of its error.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ const REASON_CHARS_MAX: usize = 2_000;
 /// Validates the arguments of a dynamic tool against its schema.
 #[derive(Default)]
 pub(crate) struct DynamicValidator {
-    /// The validator of the arguments, compiled by the first call because most tools are never called.
+    /// The compiled schema. The first call compiles it, because most tools are never called.
     validator: OnceLock<Result<InputValidator, Error>>,
 }
 
@@ -49,11 +49,11 @@ pub(super) fn call_arguments(definition: &ToolDefinition, arguments: Arguments) 
     ])
 }
 
-/// Converts a result that contains a `tool-error` of the guest. The case `failed` remains a result, like the failure of any
-/// tool.
+/// Converts a result that contains a `tool-error` of the guest. The case `failed` remains an error result, like the failure of
+/// any other tool. Every other result is returned unchanged.
 ///
 /// # Errors
-/// An error of the corresponding kind for each other case.
+/// The error kind of each other case of `tool-error`.
 pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error> {
     let Some((case, text)) = result.value.as_ref().filter(|_| result.is_error()).and_then(case_of) else {
         return Ok(result);
@@ -72,8 +72,8 @@ pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error
     };
     let message: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     let message = match message {
-        text if text.trim().is_empty() => "the tool gave no reason".to_owned(),
-        text => text,
+        message if message.trim().is_empty() => "the tool gave no reason".to_owned(),
+        message => message,
     };
     Err(Error::new(kind, Phase::Execute, message))
 }

@@ -26,8 +26,8 @@ pub(crate) struct LiveEntity {
 /// The maximum number of removed entities for which a session stores the reason.
 const REMOVAL_REASONS_MAX: usize = 4_096;
 
-/// The maximum number of tool names in a hint.
-const NAMES_MAX: usize = 4;
+/// The maximum number of tools in a hint.
+const TOOLS_IN_HINT_MAX: usize = 4;
 
 /// The entities of one session, by type and id.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct EntityTable {
     live: HashMap<EntityKey, LiveEntity>,
     /// The reasons why entities were removed.
     removal_reasons: HashMap<EntityKey, Arc<str>>,
-    /// The last number that was assigned to a resource of each type without ids.
+    /// For each resource type without ids, the last number that was assigned to one of its resources.
     last_numbers: HashMap<ResourceIndex, u64>,
 }
 
@@ -92,7 +92,7 @@ impl EntityTable {
     pub(crate) fn missing_message(&self, shape: &Shape, key: &EntityKey) -> String {
         let (resource, id) = key;
         let name = shape.resources[resource.0].json_name();
-        let hint = shape.how_to_get(*resource);
+        let hint = shape.entity_hint(*resource);
         match self.removal_reason(key) {
             Some(reason) => format!("the `{name}` with the id `{id}` is gone: {reason}; {hint}"),
             None => format!("there is no `{name}` with the id {}; {hint}", quoted(id)),
@@ -149,30 +149,30 @@ impl ResolveHandle for EntityHandles<'_> {
 }
 
 impl Shape {
-    /// Returns a hint for the model: the first tools that return entities of a type, or that no tool returns one.
-    pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
+    /// Returns a hint for the model: the first tools that return an entity of a type, or that there is no such tool.
+    pub(crate) fn entity_hint(&self, resource: ResourceIndex) -> String {
         let returns_resource = |ty: &WitType| {
             let mut is_found = false;
             ty.visit_resources(&mut |other| is_found |= other == resource);
             is_found
         };
-        let names: Vec<_> = self
+        let tools: Vec<_> = self
             .functions
             .iter()
             .filter(|function| function.outcome().0.is_some_and(returns_resource))
-            .map(|function| self.tool_phrase(function))
-            .take(NAMES_MAX)
+            .map(|function| self.describe_tool(function))
+            .take(TOOLS_IN_HINT_MAX)
             .collect();
-        if names.is_empty() {
+        if tools.is_empty() {
             "no tool returns one".to_owned()
         } else {
-            format!("get one with {}", names.join(" or "))
+            format!("get one with {}", tools.join(" or "))
         }
     }
 
-    /// Returns the name of a function's tool for the model. The full name of a method's tool depends on the entity, so a
-    /// method has only its own name and its type.
-    fn tool_phrase(&self, function: &Function) -> String {
+    /// Describes the tool of a function for the model. For a method, the text has the method and its resource type, because the
+    /// full name of the tool depends on the entity.
+    fn describe_tool(&self, function: &Function) -> String {
         let name = snake_case(&function.name);
         match function.kind {
             FunctionKind::Constructor(index) | FunctionKind::Static(index) => {

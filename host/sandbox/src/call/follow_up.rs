@@ -1,4 +1,4 @@
-//! Follow-up calls: a result can request one call of another function of its plugin.
+//! Follow-up calls: a result can request one call of a function of its plugin.
 
 use std::sync::Arc;
 
@@ -39,13 +39,13 @@ pub(super) async fn run_follow_up(
     let context = &context.clone().for_new_call();
     let arguments = match wait_for_permission(&*next, arguments, context).await {
         Ok(arguments) => arguments,
-        Err(error) => return Ok(with_stop_reason(result, &error.into())),
+        Err(error) => return Ok(with_failure_note(result, &error.into())),
     };
     match next.call(arguments, context).await.map_err(Error::from) {
         Ok(second) => Ok(join_results(result, second)),
         // An interceptor denied the follow-up call before it ran, so the result of the first call remains a success.
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
-            Ok(with_stop_reason(result, &error))
+            Ok(with_failure_note(result, &error))
         }
         // A cancelled run ends, so no model would read the result of the first call.
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
@@ -88,9 +88,9 @@ fn join_results(first: ToolResult, mut second: ToolResult) -> ToolResult {
     second
 }
 
-/// Adds the reason why the work does not continue to the result of the first call. The first call has had its effects, so its
-/// result must not be lost.
-fn with_stop_reason(mut result: ToolResult, error: &Error) -> ToolResult {
+/// Adds the reason why the follow-up call did not succeed to the result of the first call. The first call has had its effects,
+/// so its result must not be lost.
+fn with_failure_note(mut result: ToolResult, error: &Error) -> ToolResult {
     let note = format!("\n[the work does not continue: {}]", error.message);
     result.for_llm.push_str(&note);
     result
@@ -99,7 +99,7 @@ fn with_stop_reason(mut result: ToolResult, error: &Error) -> ToolResult {
 /// Marks the result of the first call as failed, because the follow-up call failed. The result keeps the output of the first
 /// call, and contains the log and the denied accesses of both calls.
 fn into_failure(result: ToolResult, error: Error) -> ToolResult {
-    let mut result = with_stop_reason(result, &error);
+    let mut result = with_failure_note(result, &error);
     result.status = ToolStatus::Error;
     result.denied.extend(error.denied.iter().cloned());
     if let Some(log) = &error.log {
@@ -117,12 +117,12 @@ async fn wait_for_permission(
     arguments: Arguments,
     context: &ToolContext,
 ) -> Result<Arguments, ToolError> {
-    let id = format!("{}/follow-up", CallChain::id_of(context));
+    let id = format!("{}/follow-up", CallChain::call_id_of(context));
     let call = StartingCall::new(id, next, arguments, context);
     Ok(context.permit(call).await?.arguments)
 }
 
-/// The tool of a follow-up call. Its result must not request another follow-up call, which prevents endless chains.
+/// The tool of a follow-up call. If its result requests another follow-up call, the call fails, to prevent endless chains.
 struct FollowUpTool(PluginTool);
 
 #[async_trait]
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    fn part(name: &str, fuel: u64, memory_bytes: u64) -> ToolResult {
+    fn call_result(name: &str, fuel: u64, memory_bytes: u64) -> ToolResult {
         let mut usage = CallUsage::default();
         (usage.fuel, usage.memory_bytes, usage.wall) = (fuel, memory_bytes, Duration::from_secs(fuel));
         let mut result = ToolResult::text(name);
@@ -194,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn the_result_of_both_parts_has_the_accesses_usage_and_log_of_both() {
-        let both = join_results(part("first", 2, 9), part("second", 3, 5));
+    fn the_joined_result_has_the_accesses_usage_and_log_of_both_calls() {
+        let both = join_results(call_result("first", 2, 9), call_result("second", 3, 5));
         assert_eq!(both.for_llm, "first\nsecond");
         assert_eq!(accesses(&both.denied), ["first", "second"]);
         assert_eq!(both.accesses, ["first", "second"]);
@@ -205,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_second_part_keeps_the_first_and_is_an_error() {
+    fn the_result_of_a_failed_follow_up_call_keeps_the_first_result_and_is_an_error() {
         let error = Error::new(ErrorKind::Fuel, Phase::Execute, "the fuel is used up")
             .with_denied(vec![denied("second")])
             .with_log(Some("second\n".into()));
-        let both = into_failure(part("first", 2, 9), error);
+        let both = into_failure(call_result("first", 2, 9), error);
         assert!(both.is_error());
         assert_eq!(both.for_llm, "first\n[the work does not continue: the fuel is used up]");
         assert_eq!(accesses(&both.denied), ["first", "second"]);

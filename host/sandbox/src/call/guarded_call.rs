@@ -2,7 +2,7 @@
 //!
 //! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code, the session
 //! and a permit, runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from
-//! result, log, artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ
+//! result, log, artifacts and error. The kinds of calls (functions, session calls, commands, interceptors, contracts) differ
 //! only in their [`GuestWork`].
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{ToolContext, ToolResult};
 
 /// The time that may pass after the authorization before the grants must be checked again.
-const SHORT_WAIT: Duration = Duration::from_millis(10);
+const RECHECK_AFTER: Duration = Duration::from_millis(10);
 
 /// A call of a plugin that has not started.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ pub(crate) trait GuestWork: Send {
     }
 
     /// Receives the error because of which the instance was dropped.
-    fn instance_dropped(&mut self, _error: &Error) {}
+    fn handle_dropped_instance(&mut self, _error: &Error) {}
 }
 
 impl<'a> GuardedCall<'a> {
@@ -100,7 +100,7 @@ impl<'a> GuardedCall<'a> {
     /// errors.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         if let Err(error) = work.check(&self) {
-            return Err(self.redacted(error).await);
+            return Err(self.redact(error).await);
         }
         let authority = self.plugin.authority(self.conversation, self.context).await?;
         let outcome = self.run_with_authority(&authority, work).await;
@@ -119,12 +119,12 @@ impl<'a> GuardedCall<'a> {
         let mut waiting_time = work.enter(&self, authority, &limits).await?;
         let permit = self.plugin.acquire_permit(self.context, &limits).await?;
         waiting_time += permit.waiting_time;
-        if !waiting_time.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
+        if !waiting_time.is_zero() || authorized_at.elapsed() > RECHECK_AFTER {
             // Boxed, because it rarely runs and would enlarge the future of every call.
             Box::pin(self.plugin.require_current(authority)).await?;
         }
         self.limit_to_deadline(&mut limits);
-        let _ticking = self.plugin.runtime().engines.ticker.run();
+        let _ticking = self.plugin.runtime().engines.ticker.keep_running();
         let call = RunningCall {
             plugin: self.plugin,
             component: &component,
@@ -139,7 +139,7 @@ impl<'a> GuardedCall<'a> {
             // guest intact.
             Err(error) if error.kind != ErrorKind::ResultBytes => {
                 drop(instance);
-                work.instance_dropped(error);
+                work.handle_dropped_instance(error);
             }
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
@@ -151,12 +151,14 @@ impl<'a> GuardedCall<'a> {
         outcome
     }
 
-    /// Redacts the error of a call whose authority is not resolved yet. The error can contain a secret, because it can quote
-    /// the error of an earlier call.
-    async fn redacted(&self, error: Error) -> Error {
-        let caller = CallStack::of(self.context).map(CallStack::caller);
+    /// Redacts the secrets in the error of a call that has no authority yet. The error can contain a secret, because it can
+    /// quote the error of an earlier call. Returns another error if the secrets cannot be read.
+    async fn redact(&self, error: Error) -> Error {
+        let caller = CallStack::of(self.context).map(CallStack::caller_rights);
         match self.plugin.redactor(self.conversation, caller, self.context).await {
-            Ok(redactor) => error.redacted(&|text| redactor.text(text).into_owned(), &|value| redactor.value(value)),
+            Ok(redactor) => error.redacted(&|text| redactor.redact_text(text).into_owned(), &|value| {
+                redactor.redact_value(value)
+            }),
             // Without the secrets, the host cannot recognise them in the original error.
             Err(redactor_error) => redactor_error,
         }
@@ -170,7 +172,7 @@ impl<'a> GuardedCall<'a> {
     }
 }
 
-/// Drops the instance of a call, and plans the spare instance for a later one.
+/// Drops the instance of a call, and plans a spare instance for a later call.
 fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
@@ -201,7 +203,7 @@ impl RunningCall<'_> {
         Instance::new(self.component, clock, stdio, self.authority, &runtime.network).await
     }
 
-    /// Adds log, artifacts and usage to the result, the log to an error, and ends the call of the instance.
+    /// Adds the log, artifacts and usage of the instance to a result, or the log to an error. Then ends the instance's call.
     fn account(
         &self,
         instance: &mut Instance,
@@ -224,7 +226,7 @@ impl RunningCall<'_> {
         instance.end_call();
         outcome.map_err(|error| match log {
             Some(_) => error.with_log(log),
-            // The work may have taken the log of the instance and added it to its error.
+            // The work may have added the standard error of a program to its error already.
             None => error,
         })
     }

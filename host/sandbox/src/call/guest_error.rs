@@ -24,7 +24,7 @@ const FRAMES_MAX: usize = 4;
 /// The maximum length of the name of a function in the message of a trap, in characters.
 const FUNCTION_NAME_CHARS_MAX: usize = 200;
 
-/// Returns the error for a failure of guest code, with the limit that the guest exceeded, if any.
+/// Maps a failure of guest code to the error of the call, with the limit that the guest exceeded, if any.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
         return stop_error(cause, clock, phase, state.meter.host_calls());
@@ -106,13 +106,13 @@ fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
 /// to that growth.
 fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.last_denied_growth()? {
-        DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
-        DeniedGrowth::TableElements { elements } => too_many_elements(elements, limits, phase),
+        DeniedGrowth::Memory { bytes } => memory_error(bytes, limits, phase),
+        DeniedGrowth::TableElements { elements } => table_error(elements, limits, phase),
     })
 }
 
 /// Returns the error of a memory over its limit.
-fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
+fn memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.memory_bytes_max;
     let message = format!(
         "the guest requested {} of memory and may have {}",
@@ -128,7 +128,7 @@ fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
 }
 
 /// Returns the error of resources that hold too much memory of the host.
-fn too_much_host_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
+fn host_memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.host_memory_bytes_max;
     let message = format!(
         "the resources of the guest hold {} of the host's memory and may hold {}",
@@ -144,7 +144,7 @@ fn too_much_host_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error 
 }
 
 /// Returns the error of a table over its limit.
-fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
+fn table_error(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.table_elements_max;
     let message = format!("the guest requested {elements} table elements and may have {max}");
     limit_error(
@@ -172,7 +172,7 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
         );
     }
     if let Some(HostMemoryExceeded { bytes }) = error.downcast_ref() {
-        return Some(too_much_host_memory(*bytes, limits, phase));
+        return Some(host_memory_error(*bytes, limits, phase));
     }
     Some(match untyped_limit(error)? {
         // wasmtime reports this limit for the arguments of host calls and for the result of the guest. Only an error in a
@@ -191,14 +191,14 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
     })
 }
 
-/// A limit for which wasmtime has no public error type.
+/// A limit that wasmtime can report without a public error type.
 #[derive(Clone, Copy)]
 enum UntypedLimit {
     HostCallBytes,
     Resources,
 }
 
-/// Recognizes a limit of wasmtime by the text of its error, unless the error has a public type.
+/// Recognizes a limit of wasmtime by the public type of its error, or by its text if it has no public type.
 ///
 /// Only this function compares the text of an error message. wasmtime 48 has no public type for two errors:
 /// `HostcallFuelExhausted` is private, and the handle table fails with a plain message. The tests

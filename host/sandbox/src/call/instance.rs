@@ -26,7 +26,7 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Artifact, CallUsage, ToolContext};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Maximum fuel of start code for which spare instances are created. Using it up takes about a millisecond.
+/// The maximum fuel of start code for which spare instances are created. Using it up takes about a millisecond.
 const REPEATABLE_START_FUEL_MAX: u64 = 1_000_000;
 
 /// An instance of a component. Its owner must drop it after an error of guest code, because the store must not be entered
@@ -35,14 +35,14 @@ pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
-    /// Whether a spare instance of the component is the same as one that is created in a call.
+    /// Whether a spare instance of the component is in the same state as one that is created in a call.
     is_start_repeatable: bool,
     /// The fuel of the store at the start of the current call.
     initial_fuel: u64,
     /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
     /// meter.
     fuel_meter: Option<FuelMeter>,
-    /// The status with which the guest exited; `None` if it has not called `exit`.
+    /// The status with which the guest exited. `None` if it has not called `exit`.
     exit_status: Option<i32>,
 }
 
@@ -86,12 +86,12 @@ impl Instance {
         authority: &Authority,
         network: &Arc<Network>,
     ) -> Result<Self, Error> {
-        let has_log_only = matches!(stdio, Stdio::Log);
+        let is_log_only = matches!(stdio, Stdio::Log);
         let state = call_state(component, clock, stdio, authority, network);
         let stop = state.meter.stop.clone();
         let started = start(component, state, &stop, clock).await?;
         Ok(Self {
-            is_start_repeatable: has_log_only && started.is_repeatable(clock.limits),
+            is_start_repeatable: is_log_only && started.is_repeatable(clock.limits),
             store: started.store,
             exports: started.exports,
             stop,
@@ -126,7 +126,7 @@ impl Instance {
         }
     }
 
-    /// Returns whether a spare instance of the component is the same as one that is created in a call.
+    /// Returns whether a spare instance of the component is in the same state as one that is created in a call.
     pub(super) fn is_start_repeatable(&self) -> bool {
         self.is_start_repeatable
     }
@@ -136,7 +136,7 @@ impl Instance {
         self.store.data_mut().set_session(session);
     }
 
-    /// Sets the limits and the authority of another call on a reused instance.
+    /// Prepares a reused instance for another call: sets the limits and the authority of the call.
     pub(crate) fn start_call(&mut self, clock: &CallClock<'_>, authority: &Authority) -> Result<(), Error> {
         let limits = clock.limits;
         let state = self.store.data_mut();
@@ -275,10 +275,10 @@ impl Instance {
     }
 }
 
-/// Runs the start code of a component in a new store.
+/// Instantiates a component in a new store, which runs its start code.
 ///
 /// # Errors
-/// Those of the start code. The fuel that it used is added to the meter of the surrounding call.
+/// Those of the start code. The fuel that the start code used is added to the meter of the surrounding call.
 async fn start(
     component: &LinkedComponent,
     state: HostState,

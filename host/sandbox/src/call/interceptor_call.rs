@@ -35,7 +35,7 @@ pub(crate) enum InterceptorFunction {
     After,
 }
 
-/// Calls a function of an interceptor in a fresh instance, and returns its decision as JSON.
+/// Calls a function of an interceptor in a fresh instance. Returns the decision about the call or its outcome, as JSON.
 ///
 /// The interceptor works for the operator, not for the caller. It has its own rights and limits, also inside a nested call,
 /// and cannot call tools.
@@ -79,8 +79,8 @@ pub(crate) async fn call_interceptor(
     Ok(work.decision)
 }
 
-/// Returns the context for the call of an interceptor: without tools, background tasks, and the rights and remaining limits of
-/// the surrounding calls.
+/// Returns the context for the call of an interceptor. It has the time limit of interceptors. It does not have tools,
+/// background tasks, or the rights and remaining fuel of the surrounding calls.
 fn interceptor_context(context: &ToolContext) -> ToolContext {
     let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
     context
@@ -92,7 +92,7 @@ fn interceptor_context(context: &ToolContext) -> ToolContext {
         .with_extension(limits)
 }
 
-/// The guest's part of a call of an interceptor.
+/// The work of a call of an interceptor.
 struct InterceptorWork<'a> {
     function: &'a Function,
     /// The index of the function in the shape.
@@ -112,7 +112,7 @@ impl GuestWork for InterceptorWork<'_> {
     }
 
     fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
-        // With only a part of its rights, an interceptor would decide on other grounds than the operator expects.
+        // With only some of its rights, an interceptor could decide differently from what the operator expects.
         authority.require_full_rights()
     }
 
@@ -131,7 +131,7 @@ impl GuestWork for InterceptorWork<'_> {
         })?;
         require_decision_within(&self.decision, call.clock.limits)?;
         // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
-        call.authority.redactor.value(&mut self.decision);
+        call.authority.redactor.redact_value(&mut self.decision);
         Ok(ToolResult::default())
     }
 }
@@ -167,7 +167,7 @@ fn text_bytes(value: &Value) -> u64 {
     }
 }
 
-/// Returns the argument `call` of both functions.
+/// Returns the argument `call` of `before` and `after`.
 pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
     json!({
         "tool": call.tool.as_str(),
@@ -212,7 +212,7 @@ pub(crate) fn read_decision(decision: &Value) -> Result<CallDecision, Error> {
 /// Converts the JSON of a review that `after` returned.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for a value that is not JSON, and for an unknown decision.
+/// [`ErrorKind::Tool`] for a replacement with a value that is not JSON, and for an unknown review.
 pub(crate) fn read_review(review: &Value) -> Result<OutcomeReview, Error> {
     if review.as_str() == Some("keep") {
         return Ok(OutcomeReview::Keep);
@@ -251,7 +251,7 @@ fn unusable_decision(why: &str) -> Error {
     Error::new(ErrorKind::Tool, Phase::Execute, message)
 }
 
-/// Returns the reason as printable text of limited length.
+/// Returns the reason for a decision as printable text of limited length. Replaces an empty reason.
 fn reason_for_model(reason: &str) -> String {
     let reason: String = printable(reason).chars().take(REASON_CHARS_MAX).collect();
     if reason.trim().is_empty() {

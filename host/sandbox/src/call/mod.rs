@@ -1,4 +1,4 @@
-//! Calls of guests: the guarded call path, with instances, sessions, limits and results.
+//! Calls into guests: the guarded call path, with instances, sessions, limits and results.
 
 mod async_values;
 mod call_access;

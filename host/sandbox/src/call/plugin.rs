@@ -24,7 +24,7 @@ use crate::link::host::host_api::{CallStack, FuelMeter};
 use toolwit_core::limits::{CallLimits, LimitOverrides, effective};
 use toolwit_core::{Error, ToolContext};
 
-/// A component with a name, whose functions are tools.
+/// A component with a name. Its functions are tools.
 ///
 /// A plugin is created from an inspection of the component, which may come from a cache. The first call compiles the component
 /// or loads its code from the code cache; concurrent calls wait for the same attempt. All waiting calls receive the error of a
@@ -35,9 +35,9 @@ pub struct Plugin {
     /// The rights of the plugin without any grant.
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
-    /// The limits that its package requests.
+    /// The limits that the package of the plugin requests.
     requested_limits: LimitOverrides,
-    /// The values that its package requires.
+    /// The values that the package of the plugin requires.
     requirements: Vec<Requirement>,
     /// The limits of a call that requests no limits itself and is not long-running.
     default_limits: OnceLock<CallLimits>,
@@ -75,7 +75,7 @@ impl Plugin {
         Arc::new(Self {
             name: self.name.clone(),
             no_rights: OnceLock::new(),
-            inspection: LazyInspection::ready(inspection),
+            inspection: LazyInspection::from_inspection(inspection),
             source: self.source.clone(),
             requested_limits: self.requested_limits.clone(),
             requirements: self.requirements.clone(),
@@ -99,7 +99,7 @@ impl Plugin {
         &self.name
     }
 
-    /// Returns the inspection of its component.
+    /// Returns the inspection of the component.
     #[must_use]
     pub fn inspection(&self) -> &Arc<Inspection> {
         self.inspection.get(&self.name)
@@ -111,13 +111,13 @@ impl Plugin {
         self.inspection.is_parsed()
     }
 
-    /// Returns the SHA-256 of its component, in hex.
+    /// Returns the SHA-256 of the component, in hex.
     #[must_use]
     pub fn digest(&self) -> &str {
         self.inspection.digest()
     }
 
-    /// Returns the number of its tools.
+    /// Returns the number of the plugin's tools.
     #[must_use]
     pub fn tool_count(&self) -> usize {
         self.inspection.tool_count()
@@ -147,8 +147,8 @@ impl Plugin {
 
     /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes
     /// before that. Does nothing if the component is compiled or its machine code is in the code cache, because the file is
-    /// not needed then. All plugins of the process retain at most 128 MiB. Beyond that, a call fails if the file has changed.
-    /// Blocks while it reads the file.
+    /// not needed then. All plugins of the process together retain at most 128 MiB. A component beyond that is not retained,
+    /// and a call fails if its file has changed. Blocks while it reads the file.
     pub fn retain_component(&self) {
         if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
             return;
@@ -183,7 +183,7 @@ impl Plugin {
     /// Returns the capabilities that the imports of the component declare.
     #[must_use]
     pub fn declared_capabilities(&self) -> &DeclaredCapabilities {
-        self.inspection.declared(&self.name)
+        self.inspection.declared_capabilities(&self.name)
     }
 
     pub(crate) fn runtime(&self) -> &Arc<Runtime> {
@@ -196,7 +196,7 @@ impl Plugin {
         conversation: ConversationNumber,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
-        let caller = CallStack::of(context).map(CallStack::caller);
+        let caller = CallStack::of(context).map(CallStack::caller_rights);
         let request = self.authority_request(conversation, caller);
         let authority = self.runtime.authorities.authorize(request, context).await?;
         authority.require_values(&self.requirements)?;
@@ -229,8 +229,8 @@ impl Plugin {
     /// # Errors
     /// Those of [`Plugin::explain`].
     pub async fn rights(&self) -> Result<EffectiveRights, Error> {
-        let authority = self.authority_request(ConversationNumber::default(), None);
-        self.runtime.authorities.preview(authority).await
+        let request = self.authority_request(ConversationNumber::default(), None);
+        self.runtime.authorities.preview(request).await
     }
 
     /// Checks that this host can enforce `rules`, before they are granted to the plugin: each directory can be granted in
@@ -238,9 +238,9 @@ impl Plugin {
     /// The outcome is the same for every plugin of the host.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted or a
-    /// secret that cannot be used, [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not
-    /// exist.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted, a secret
+    /// that cannot be used or a secret store that cannot be read;
+    /// [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not exist.
     pub async fn check_grant(&self, rules: &GrantRules) -> Result<(), Error> {
         self.runtime.authorities.check(rules.clone()).await
     }
@@ -288,11 +288,11 @@ impl Plugin {
     /// # Errors
     /// Those of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
-        let requested = FuelMeter::requested_limits(context);
-        if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
+        let requested_by_call = FuelMeter::requested_limits(context);
+        if let (None, Some(limits), false) = (&requested_by_call, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
-        let request = requested.clone().unwrap_or_default().or(&self.requested_limits);
+        let request = requested_by_call.clone().unwrap_or_default().or(&self.requested_limits);
         request.check()?;
         let runtime = &self.runtime;
         if is_long_running {
@@ -300,7 +300,7 @@ impl Plugin {
             return Ok(effective(&runtime.engines.limits, &operator, &request));
         }
         let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &request);
-        Ok(match requested {
+        Ok(match requested_by_call {
             Some(_) => limits,
             None => self.default_limits.get_or_init(|| limits).clone(),
         })
@@ -315,8 +315,8 @@ impl Plugin {
         Box::pin(self.linked_component_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 
-    /// Returns the compiled component as [`Plugin::linked_component`] does, but waits at most `wall_max`, for a call that has a
-    /// deadline. Compiling continues after that.
+    /// Returns the compiled component as [`Plugin::linked_component`] does, but waits at most `wall_max` if it is shorter than
+    /// `load_wall_max`. If compiling takes longer, it continues in the background.
     pub(super) async fn linked_component_within(
         &self,
         context: &ToolContext,
@@ -337,8 +337,8 @@ impl Plugin {
         load_or_compile(engines, source, inspection, progress)
     }
 
-    /// Plans the spare instance of the component after a call. A component whose instances occupy several slots of wasmtime's
-    /// instance pool has none.
+    /// Plans the spare instance of the component after a call. A component has no spare instance if its instances occupy
+    /// several slots of wasmtime's instance pool.
     pub(super) fn plan_spare_instance(self: Arc<Self>, component: &Arc<LinkedComponent>, limits: CallLimits) {
         if self.inspection().footprint.slots() != 1 {
             return;
@@ -346,7 +346,7 @@ impl Plugin {
         if let (Ok(runtime), Some(plan)) = (Handle::try_current(), self.runtime.spares.record_call(component)) {
             runtime.spawn(async move {
                 plan.wait_until_idle().await;
-                let _ticking = self.runtime.engines.ticker.run();
+                let _ticking = self.runtime.engines.ticker.keep_running();
                 plan.create(limits, &self.runtime.network).await;
             });
         }

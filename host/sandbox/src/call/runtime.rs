@@ -24,10 +24,10 @@ use toolwit_core::{Error, ToolId};
 pub struct RuntimeOptions {
     /// The limits of the process, shared by all plugins.
     pub engine_limits: EngineLimits,
-    /// The operator's limits for each call. Limits that are not set have their defaults.
+    /// The operator's limits for each call. A limit that is not set has its default.
     pub operator_limits: LimitOverrides,
     /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of
-    /// a method is that without an entity, and covers all entities of its type.
+    /// a method must not contain an entity, and covers all entities of its type.
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
@@ -35,11 +35,11 @@ pub struct RuntimeOptions {
     pub compiler: Compiler,
     /// The versions of WASI that components can import; by default 0.2 only.
     pub wasi: WasiVersions,
-    /// Path to the operator's grants file.
+    /// The path to the operator's grants file.
     pub grants_file: Option<PathBuf>,
     /// The grants of the application, in addition to those of the file.
     pub application_grants: Vec<NewGrant>,
-    /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
+    /// The path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
     pub secrets_file: Option<PathBuf>,
     /// The secrets of the application. They take precedence over those of the file.
     pub secret_values: SecretValues,
@@ -98,7 +98,7 @@ impl Runtime {
         })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
-        let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
+        let network = network.with_extra_roots(ExtraRoots::parse(&options.extra_root_certificates)?);
         let session_limits = SessionLimits::new(&options.engine_limits);
         let spares = Arc::new(SpareInstances::new(&options.engine_limits));
         Ok(Arc::new(Self {

@@ -21,11 +21,11 @@ pub struct Scope {
 #[derive(Clone, Default)]
 pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
-    /// `None` permits all tools.
+    /// The filter of the tools. `None` permits all tools.
     may_use: Option<Arc<ToolFilter>>,
 }
 
-/// Returns whether the tool with an id may be used.
+/// A function that returns whether the tool with an id may be used.
 type ToolFilter = dyn Fn(&str) -> bool + Send + Sync;
 
 impl ConversationPolicy {
@@ -33,9 +33,9 @@ impl ConversationPolicy {
         self.conversation
     }
 
-    /// Returns whether the conversation may use a tool. A method has the same id for all entities of its type.
-    pub(crate) fn may_use(&self, tool: impl FnOnce() -> ToolId) -> bool {
-        self.may_use.as_ref().is_none_or(|may_use| may_use(tool().as_str()))
+    /// Returns whether the conversation may use a tool. For a method, `id` returns the id without the entity.
+    pub(crate) fn may_use(&self, id: impl FnOnce() -> ToolId) -> bool {
+        self.may_use.as_ref().is_none_or(|may_use| may_use(id().as_str()))
     }
 }
 
@@ -46,15 +46,15 @@ impl Scope {
         Self::default()
     }
 
-    /// Restricts the conversation to the tools whose id `may_use` accepts. An example of an id is
-    /// `crm/shop:crm/customers#[method]customer.delete`. If a scope is restricted twice, both functions must accept the id.
+    /// Restricts the conversation to the tools for whose id `may_use` returns `true`. An example of an id is
+    /// `crm/shop:crm/customers#[method]customer.delete`. If a scope is restricted twice, both functions must return `true`.
     ///
     /// The restriction applies to the methods of entities and to the tools of follow-up calls, but not to [`Plugin::tools`]:
     /// the caller filters the tools with which the conversation starts.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.policy.may_use = Some(match self.policy.may_use.take() {
-            Some(earlier) => Arc::new(move |tool: &str| earlier(tool) && may_use(tool)),
+            Some(earlier) => Arc::new(move |id: &str| earlier(id) && may_use(id)),
             None => Arc::new(may_use),
         });
         self
@@ -67,7 +67,8 @@ impl Scope {
     /// Returns the session of a plugin, which all its tools in this conversation share.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // A plugin that replaced another gets a session of its own. The entities of the replaced plugin keep its session alive.
+        // A plugin that replaced another of the same name gets a separate session. The entities of the replaced plugin keep the
+        // old session alive.
         let existing = sessions
             .get(plugin.name())
             .filter(|session| Arc::ptr_eq(session.plugin(), plugin));

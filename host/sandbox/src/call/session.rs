@@ -54,9 +54,9 @@ impl Session {
         policy: ConversationPolicy,
         gatherer: &'static dyn ResourceGatherer,
     ) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         Self {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             policy,
             plugin,
             gatherer,
@@ -98,7 +98,7 @@ impl Session {
         self.last_used.load(Ordering::Relaxed)
     }
 
-    /// Drops the instance unless a call is using it. Returns whether it was dropped.
+    /// Drops the instance and its entities, unless a call is using the session. Returns `false` if a call is using it.
     pub(super) fn evict(&self) -> bool {
         let Ok(mut state) = self.state.try_lock() else {
             return false;
@@ -110,9 +110,9 @@ impl Session {
 
     /// Records a use of the session. Returns its state, or `None` if an earlier call is using it.
     pub(super) fn try_enter(&self) -> Option<MutexGuard<'_, SessionState>> {
-        static CLOCK: AtomicU64 = AtomicU64::new(1);
+        static LOGICAL_CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
-            .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+            .store(LOGICAL_CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.state.try_lock().ok()
     }
 
@@ -155,8 +155,8 @@ impl Session {
 }
 
 impl SessionState {
-    /// Drops the instance if this call must not enter it, because rights or variables have changed. Returns whether it was
-    /// dropped.
+    /// Drops the instance if the rights or variables have changed so that this call must not enter it. Returns whether the
+    /// instance was dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
         // Both functions must run, because each also stores the current rights or variables for the next call.
         let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
@@ -164,13 +164,13 @@ impl SessionState {
         have_rights_changed || have_variables_changed
     }
 
-    /// Drops the instance with its entities.
+    /// Drops the instance and removes its entities, with the reason.
     pub(super) fn drop_instance(&mut self, reason: &str) {
         self.instance = None;
         self.entities.clear(&reason.into());
     }
 
-    /// Drops an instance that ran with rights that the plugin no longer has.
+    /// Drops an instance that ran with rights that the plugin does not have in this call. Stores the rights of this call.
     fn drop_if_rights_changed(&mut self, rights: &Arc<OpenedRights>) -> bool {
         let earlier = self.last_rights.replace(rights.clone());
         let may_continue = earlier.is_none_or(|earlier| {
@@ -183,7 +183,8 @@ impl SessionState {
         true
     }
 
-    /// Drops an instance that was created with other variables, because it could use a key that was revoked.
+    /// Drops an instance that was created with other variables, because it could use a key that was revoked. Stores the
+    /// variables of this call.
     fn drop_if_variables_changed(&mut self, authority: &Authority) -> bool {
         let is_same = self.last_variables == authority.variables;
         self.last_variables.clone_from(&authority.variables);

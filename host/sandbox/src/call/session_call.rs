@@ -183,7 +183,7 @@ impl<'a> SessionCall<'a> {
 
 impl GuestWork for SessionCall<'_> {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
-        CallStack::require_outside(call.context, self.session.number())?;
+        CallStack::require_not_reentrant(call.context, self.session.number())?;
         self.target_key = self.take_target()?;
         // While an earlier call uses the session, the entities of this call may not exist yet. The arguments are then decoded
         // in `enter`.
@@ -205,14 +205,14 @@ impl GuestWork for SessionCall<'_> {
     ) -> Result<Duration, Error> {
         let mut waiting_time = Duration::ZERO;
         if self.state.is_none() {
-            let (state, time_in_queue) = self.session.enter(call.context, limits).await?;
-            waiting_time = time_in_queue;
+            let (state, session_waiting_time) = self.session.enter(call.context, limits).await?;
+            waiting_time = session_waiting_time;
             self.decode_with(state)?;
         }
         let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
         if is_outdated && let Some(state) = self.state.take() {
             self.session.is_alive.store(false, Ordering::Relaxed);
-            // Fails if the arguments contain ids of entities, which were dropped with the instance.
+            // Fails if the arguments contain an id of an entity, because all entities were dropped with the instance.
             self.decode_with(state)?;
         }
         Ok(waiting_time)
@@ -274,7 +274,7 @@ impl GuestWork for SessionCall<'_> {
     fn return_instance(&mut self, instance: Instance) -> Option<Instance> {
         if let Some(trap) = self.trap.take() {
             drop(instance);
-            self.instance_dropped(&trap);
+            self.handle_dropped_instance(&trap);
             return None;
         }
         match (self.state.as_mut(), self.alive.take()) {
@@ -287,15 +287,15 @@ impl GuestWork for SessionCall<'_> {
         }
     }
 
-    fn instance_dropped(&mut self, error: &Error) {
+    fn handle_dropped_instance(&mut self, error: &Error) {
         if let Some(state) = &mut self.state {
             state.drop_instance(&error.message);
         }
     }
 }
 
-/// Marks a session as having an instance while a call runs. Dropping the guard clears the mark, because the future of the
-/// call may be dropped at any await point.
+/// Marks a session as alive while a call runs. The mark is cleared by dropping the guard, because the future of the call may be
+/// dropped at any await point.
 struct AliveGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> AliveGuard<'a> {
@@ -326,7 +326,7 @@ fn entity_gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error 
         Some(reason) => format!("the {name} `{id}` is gone: {reason}"),
         None => format!("the {name} `{id}` is gone"),
     };
-    Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.how_to_get(*index))
+    Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.entity_hint(*index))
 }
 
 fn invalid_argument(message: String) -> Error {

@@ -6,7 +6,7 @@ use super::session::Session;
 use super::session_waits::SessionWaits;
 use toolwit_core::limits::EngineLimits;
 
-/// One in this many slots of wasmtime's instance pool may be occupied by session instances. The rest is for fresh instances.
+/// Session instances may occupy one in this many slots of wasmtime's instance pool. The other slots are for fresh instances.
 const SESSION_SLOTS_DIVISOR: u64 = 2;
 
 /// Limits the number of live session instances per conversation and per process, and the slots of the instance pool that they
@@ -39,7 +39,7 @@ impl SessionLimits {
     }
 
     /// Registers a session that is about to create its instance, and evicts instances of other sessions if a limit would be
-    /// exceeded. The limit is exceeded nevertheless if the other sessions are all in a call.
+    /// exceeded. A limit can still be exceeded afterwards, because a session in a call is not evicted.
     pub(crate) fn make_room_for(&self, session: &Arc<Session>) {
         let mut live = self.register(session);
         live.sort_by_key(|other| other.last_used());
@@ -55,7 +55,6 @@ impl SessionLimits {
             let is_same_conversation = other.conversation() == session.conversation();
             let is_over_limit =
                 excess_in_process > 0 || excess_slots > 0 || (excess_in_conversation > 0 && is_same_conversation);
-            // A session in a call is not evicted.
             if is_over_limit && other.evict() {
                 excess_in_process = excess_in_process.saturating_sub(1);
                 excess_slots = excess_slots.saturating_sub(other.slots());
@@ -68,11 +67,12 @@ impl SessionLimits {
     fn register(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|other| other.strong_count() > 0);
-        let all: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
-        if !all.iter().any(|other| Arc::ptr_eq(other, session)) {
+        let registered: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
+        if !registered.iter().any(|other| Arc::ptr_eq(other, session)) {
             sessions.push(Arc::downgrade(session));
         }
-        all.into_iter()
+        registered
+            .into_iter()
             .filter(|other| !Arc::ptr_eq(other, session) && other.is_alive())
             .collect()
     }

@@ -16,28 +16,28 @@ pub(crate) struct SessionWaits {
 #[derive(Debug)]
 struct SessionWait {
     /// The numbers of the sessions that the surrounding calls hold until the waiting call ends. Empty for an outermost call.
-    held: Arc<[u64]>,
+    held_sessions: Arc<[u64]>,
     /// The number of the session for which the call waits.
-    wanted: u64,
+    wanted_session: u64,
 }
 
 /// A registered wait, which ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitGuard<'a> {
     waits: &'a SessionWaits,
-    held: Arc<[u64]>,
-    wanted: u64,
+    held_sessions: Arc<[u64]>,
+    wanted_session: u64,
 }
 
 impl SessionWaits {
-    /// Registers that a call waits for the session `wanted` while the surrounding calls hold other sessions.
+    /// Registers that a call waits for `wanted_session` while the surrounding calls hold `held_sessions`.
     ///
     /// # Errors
-    /// [`ErrorKind::Reentrant`] if `wanted` is held itself, or if it waits for one of the held sessions, directly or through
-    /// others.
-    pub(crate) fn begin(&self, held: Arc<[u64]>, wanted: u64) -> Result<WaitGuard<'_>, Error> {
+    /// [`ErrorKind::Reentrant`] if `wanted_session` is one of the held sessions, or waits for one of them, directly or through
+    /// other sessions.
+    pub(crate) fn begin(&self, held_sessions: Arc<[u64]>, wanted_session: u64) -> Result<WaitGuard<'_>, Error> {
         let mut waits = self.lock();
-        if waits_for_held(&waits, wanted, &held) {
+        if waits_for_held(&waits, wanted_session, &held_sessions) {
             return Err(Error::new(
                 ErrorKind::Reentrant,
                 Phase::Execute,
@@ -46,13 +46,13 @@ impl SessionWaits {
             .with_suggestion("call it again when the other call has ended"));
         }
         waits.push(SessionWait {
-            held: held.clone(),
-            wanted,
+            held_sessions: held_sessions.clone(),
+            wanted_session,
         });
         Ok(WaitGuard {
             waits: self,
-            held,
-            wanted,
+            held_sessions,
+            wanted_session,
         })
     }
 
@@ -61,18 +61,18 @@ impl SessionWaits {
     }
 }
 
-/// Returns whether the session `from` is held, or waits for one of the held sessions, directly or through others. A session
-/// becomes free only when all calls inside its call have ended. So it waits for every session for which one of these calls
-/// waits.
-fn waits_for_held(waits: &[SessionWait], from: u64, held: &[u64]) -> bool {
-    let (mut pending, mut visited) = (vec![from], HashSet::new());
+/// Returns whether a session is held, or waits for one of the held sessions, directly or through other sessions. A session
+/// becomes free only when all calls inside its call have ended. So the session waits for every session for which one of these
+/// calls waits.
+fn waits_for_held(waits: &[SessionWait], session: u64, held_sessions: &[u64]) -> bool {
+    let (mut pending, mut visited) = (vec![session], HashSet::new());
     while let Some(session) = pending.pop() {
-        if held.contains(&session) {
+        if held_sessions.contains(&session) {
             return true;
         }
         if visited.insert(session) {
-            let inner_waits = waits.iter().filter(|wait| wait.held.contains(&session));
-            pending.extend(inner_waits.map(|wait| wait.wanted));
+            let inner_waits = waits.iter().filter(|wait| wait.held_sessions.contains(&session));
+            pending.extend(inner_waits.map(|wait| wait.wanted_session));
         }
     }
     false
@@ -81,8 +81,10 @@ fn waits_for_held(waits: &[SessionWait], from: u64, held: &[u64]) -> bool {
 impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut waits = self.waits.lock();
-        let own = |wait: &SessionWait| wait.wanted == self.wanted && Arc::ptr_eq(&wait.held, &self.held);
-        if let Some(index) = waits.iter().position(own) {
+        let is_this_wait = |wait: &SessionWait| {
+            wait.wanted_session == self.wanted_session && Arc::ptr_eq(&wait.held_sessions, &self.held_sessions)
+        };
+        if let Some(index) = waits.iter().position(is_this_wait) {
             waits.swap_remove(index);
         }
     }
@@ -97,7 +99,7 @@ mod tests {
     #[test]
     fn a_wait_that_closes_a_circle_is_refused() {
         let waits = SessionWaits::default();
-        let begin = |held: &[u64], wanted: u64| waits.begin(held.into(), wanted);
+        let begin = |held_sessions: &[u64], wanted_session: u64| waits.begin(held_sessions.into(), wanted_session);
         let first = begin(&[1], 2).unwrap();
         assert_eq!(begin(&[2], 1).unwrap_err().kind, ErrorKind::Reentrant);
         let second = begin(&[2], 3).unwrap();

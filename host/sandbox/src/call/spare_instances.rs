@@ -1,8 +1,8 @@
 //! Instances that are created before the call that uses them.
 //!
 //! Creating an instance takes longer than a short call needs. Therefore, when a component has not been called for a moment,
-//! its next instance is created. This *spare instance* has no authority, no log and no deadline of a call. The call that uses
-//! it sets them, and then the instance is the same as one that was created in the call:
+//! its next instance is created. This *spare instance* has no authority, no log and no deadline. The call that uses the
+//! instance sets them. After that, the instance is in the same state as one that was created in the call, because:
 //!
 //! - A component has a spare instance only if its start code did not call the host and used little fuel. Such code
 //!   computes the same at any time and with any rights.
@@ -19,12 +19,12 @@ use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::http::Network;
 use toolwit_core::limits::{CallLimits, EngineLimits};
 
-/// One in this many slots of wasmtime's instance pool may be occupied by spare instances, and another one by those that are
-/// being created.
+/// Spare instances may occupy one in this many slots of wasmtime's instance pool. Those that are being created may occupy as
+/// many slots again.
 const SPARE_SLOTS_DIVISOR: u32 = 64;
 
-/// The time without a call of a component after which its spare instance is created. While calls follow each other, they need
-/// the processors themselves.
+/// The time without a call of a component after which its spare instance is created. Until then, the next calls need the
+/// processors.
 const IDLE_TIME: Duration = Duration::from_millis(1);
 
 /// The spare instances of a runtime, at most one for each component. The oldest is dropped first.
@@ -55,7 +55,7 @@ struct PlannedInstance {
     last_call: Instant,
 }
 
-/// A plan to create the spare instance of a component. It ends when it is dropped.
+/// A plan to create the spare instance of a component. Dropping the value ends the plan.
 pub(super) struct SparePlan {
     spares: Arc<SpareInstances>,
     component: Arc<LinkedComponent>,
@@ -67,14 +67,15 @@ fn is_same(weak: &Weak<LinkedComponent>, component: &LinkedComponent) -> bool {
 }
 
 impl SpareInstance {
-    /// Returns whether the instance was created under these limits. The time of a call is not limited at its creation.
+    /// Returns whether the instance was created under these limits. `wall_max` may differ, because it does not change the
+    /// instance.
     fn has_limits(&self, limits: &CallLimits) -> bool {
         let wall_max = limits.wall_max;
-        let own = CallLimits {
+        let limits_at_creation = CallLimits {
             wall_max,
             ..self.limits.clone()
         };
-        own == *limits
+        limits_at_creation == *limits
     }
 }
 
@@ -151,7 +152,7 @@ impl SparePlan {
         }
     }
 
-    /// Creates the spare instance.
+    /// Creates and stores the spare instance. Logs a failure.
     pub(super) async fn create(self, limits: CallLimits, network: &Arc<Network>) {
         match StartedInstance::without_call(&self.component, &limits, network).await {
             Ok(instance) if instance.is_repeatable(&limits) => self.spares.store(SpareInstance {
@@ -159,7 +160,7 @@ impl SparePlan {
                 limits,
                 instance,
             }),
-            Ok(_) => tracing::debug!("a component with another start than before has no spare instance"),
+            Ok(_) => tracing::debug!("dropped a spare instance: its start code called the host or used much fuel"),
             Err(error) => tracing::debug!(%error, "a spare instance could not be created"),
         }
     }

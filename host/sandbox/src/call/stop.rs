@@ -1,4 +1,5 @@
-//! Runs guest code until it ends or must be stopped: by the epoch while it computes, by dropping its future while it waits.
+//! Runs guest code until it ends or must be stopped. The epoch stops a guest that computes. A guest that waits is stopped by
+//! dropping its future.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -54,7 +55,7 @@ async fn run_until_stopped<T>(
             Err(cause) => cause,
         },
         () = cancel.cancelled() => StopCause::Cancelled,
-        () = deadline.passed() => StopCause::Deadline,
+        () = deadline.wait() => StopCause::Deadline,
     };
     stop.raise(cause);
     let last_poll = poll_fn(|context| match guest.as_mut().poll(context) {

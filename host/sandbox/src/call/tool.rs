@@ -25,7 +25,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) struct PluginTool {
     plugin: Arc<Plugin>,
     policy: ConversationPolicy,
-    /// The session whose instance the calls of a conversation share; `None` for a plugin without resources.
+    /// The session with the instance that all calls of a conversation share. `None` for a plugin without resources.
     session: Option<Arc<Session>>,
     /// The index of the function in the shape.
     function_index: usize,
@@ -37,7 +37,7 @@ pub(crate) struct PluginTool {
 
 impl PluginTool {
     /// Creates the tool of a function that is not called on an entity.
-    pub(crate) fn free(
+    pub(crate) fn of_function(
         plugin: Arc<Plugin>,
         policy: ConversationPolicy,
         session: Option<Arc<Session>>,
@@ -55,8 +55,8 @@ impl PluginTool {
         })
     }
 
-    /// Creates the tool of a method, which is called on the entity that `target` selects.
-    pub(crate) fn method(
+    /// Creates the tool of a method. Each call runs on the entity that `target` selects.
+    pub(crate) fn of_method(
         session: Arc<Session>,
         function_index: usize,
         target: EntityTarget,
@@ -87,6 +87,7 @@ impl PluginTool {
         self.plugin.inspection().shape.dynamic.as_ref()?.contract.foreign()
     }
 
+    /// Calls the function. Does not run the follow-up call that its result may request.
     pub(super) async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
         let is_dynamic = function.kind == FunctionKind::Dynamic;
@@ -156,11 +157,11 @@ impl PluginTool {
 
     /// Returns the tool of a function of the plugin, by its id or its name. Returns `None` if it does not exist, or if the
     /// conversation may not use it.
-    pub(super) fn sibling(&self, wanted: &str) -> Option<Self> {
+    pub(super) fn sibling(&self, id_or_name: &str) -> Option<Self> {
         let inspection = self.plugin.inspection();
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
         let (definition, function_index) = functions
-            .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
+            .find(|(definition, _)| definition.id.as_str() == id_or_name || definition.name() == id_or_name)
             .filter(|(definition, _)| self.policy.may_use(|| definition.id.clone()))?;
         Some(Self {
             plugin: self.plugin.clone(),

@@ -46,7 +46,7 @@ pub(crate) fn tool_result(
     Ok(result)
 }
 
-/// Converts a value that the function returned as its success: a `tool-result`, or any other value.
+/// Converts the JSON of a value that the function returned as its success: a `tool-result`, or any other value.
 fn success(function: &Function, value: Value) -> ToolResult {
     if function.returns_tool_result {
         read_tool_result(&value)
@@ -68,7 +68,7 @@ fn case_docs<'a>(ty: &'a WitType, value: &Val) -> Option<&'a str> {
     label?.docs.as_deref()
 }
 
-/// Converts the error value of a function that failed. The model receives it, with the docs of its case.
+/// Converts the error value of a function that failed. The model receives the value and the docs of its case.
 fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     let mut text = match &error {
         Value::Null => "the tool failed without a reason".to_owned(),

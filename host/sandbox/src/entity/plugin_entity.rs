@@ -200,7 +200,7 @@ impl ToolProvider for PluginEntity {
                         EntityTarget::ByParameter(self.resource),
                     ),
                 };
-                PluginTool::method(self.session.clone(), method, target, definition) as Arc<dyn Tool>
+                PluginTool::of_method(self.session.clone(), method, target, definition) as Arc<dyn Tool>
             })
             .collect()
     }

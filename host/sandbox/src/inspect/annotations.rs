@@ -1,4 +1,5 @@
-//! The annotations of a component by its package: texts for models, options of entities, requested limits and required values.
+//! The annotations that a package adds to its component: texts for models, options of entities, requested limits and required
+//! values.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
 use toolwit_core::{EffectClass, Error, ErrorKind, Phase, Rebinding};
 
-/// The annotations of a component by its package. They grant nothing.
+/// The annotations that a package adds to its component. They grant nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
@@ -50,7 +51,7 @@ pub struct ToolText {
     pub examples: Vec<String>,
     /// The tool's effects as its author describes them, such as `changes nothing`. The model sees them; no decision uses them.
     pub effects: Option<String>,
-    /// The effect class that the author claims. It can only demand more care than the class that the sandbox proves.
+    /// The effect class that the author claims. It can only raise the class that the sandbox proves.
     pub effect: Option<EffectClass>,
 }
 
@@ -72,12 +73,13 @@ impl Annotations {
     /// Applies the texts and options to the shape of a component.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an export, a resource or a method that the component does not have.
+    /// [`ErrorKind::Configuration`] for an export, a resource or an id method that the component does not have. An id method
+    /// has no parameters and returns a string.
     pub(crate) fn apply(&self, shape: &mut Shape) -> Result<(), Error> {
         for (export, text) in &self.tools {
             let mut is_exported = false;
             for index in 0..shape.functions.len() {
-                if is_named(shape, &shape.functions[index], export) {
+                if refers_to(shape, export, &shape.functions[index]) {
                     is_exported = true;
                     let function = &mut shape.functions[index];
                     function.effect = text.effect.or(function.effect);
@@ -100,7 +102,7 @@ impl Annotations {
             options.apply(shape, name)?;
         }
         for name in &self.chain {
-            let Some(index) = resource_named(shape, name) else {
+            let Some(index) = resource_index(shape, name) else {
                 return Err(not_exported(shape, "chain", name));
             };
             shape.resources[index].chained = true;
@@ -110,7 +112,8 @@ impl Annotations {
 }
 
 impl ToolText {
-    /// Writes the description for the model into the docs of a function: docs, use case, limitations, examples, effects.
+    /// Replaces the docs of a function with the description for the model: this text's description or the docs, then use case,
+    /// limitations, examples and effects.
     fn describe(&self, function: &mut Function) {
         let mut parts: Vec<String> = self
             .description
@@ -118,9 +121,9 @@ impl ToolText {
             .or_else(|| function.docs.take())
             .into_iter()
             .collect();
-        let labelled = |label: &str, text: &String| format!("{label}: {text}");
-        parts.extend(self.use_case.as_ref().map(|text| labelled("Use when", text)));
-        parts.extend(self.limitations.as_ref().map(|text| labelled("Limitations", text)));
+        let with_label = |label: &str, text: &String| format!("{label}: {text}");
+        parts.extend(self.use_case.as_ref().map(|text| with_label("Use when", text)));
+        parts.extend(self.limitations.as_ref().map(|text| with_label("Limitations", text)));
         if !self.examples.is_empty() {
             parts.push(format!("Examples: {}", self.examples.join("; ")));
         }
@@ -129,7 +132,7 @@ impl ToolText {
             self.effects
                 .as_ref()
                 .filter(|_| !has_effects)
-                .map(|text| labelled(EFFECTS_LABEL, text)),
+                .map(|text| with_label(EFFECTS_LABEL, text)),
         );
         let description = printable(parts.join("\n\n").trim());
         function.docs = (!description.is_empty()).then(|| description.chars().take(DESCRIPTION_CHARS_MAX).collect());
@@ -137,8 +140,9 @@ impl ToolText {
 }
 
 impl EntityOptions {
+    /// Applies the options to the resource of this name.
     fn apply(&self, shape: &mut Shape, name: &str) -> Result<(), Error> {
-        let Some(index) = resource_named(shape, name) else {
+        let Some(index) = resource_index(shape, name) else {
             return Err(not_exported(shape, "entities", name));
         };
         shape.resources[index].rebinding = self.rebinding;
@@ -159,13 +163,13 @@ impl EntityOptions {
     }
 }
 
-fn resource_named(shape: &Shape, name: &str) -> Option<usize> {
+fn resource_index(shape: &Shape, name: &str) -> Option<usize> {
     let mut resources = shape.resources.iter();
     resources.position(|resource| resource.name == name || resource.json_name() == name)
 }
 
 /// Returns whether a name in a manifest refers to this function.
-fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
+fn refers_to(shape: &Shape, name: &str, function: &Function) -> bool {
     let tool_name = match function.kind {
         FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) => {
             format!(
@@ -180,19 +184,19 @@ fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
     };
     // `customer.find` for `[method]customer.find`.
     let untagged = function.export.rsplit(']').next().unwrap_or(&function.export);
-    let is_in_interface = |interface: &str| {
-        wanted
-            .strip_prefix(interface)
-            .and_then(|rest| rest.strip_prefix('#'))
+    let is_qualified_name = |interface: &str| {
+        name.strip_prefix(interface)
+            .and_then(|suffix| suffix.strip_prefix('#'))
             .is_some_and(|export| export == function.export || export == untagged)
     };
-    wanted == function.export
-        || wanted == untagged
-        || wanted == tool_name
-        || function.interface.as_deref().is_some_and(is_in_interface)
+    name == function.export
+        || name == untagged
+        || name == tool_name
+        || function.interface.as_deref().is_some_and(is_qualified_name)
 }
 
-fn not_exported(shape: &Shape, section: &str, wanted: &str) -> Error {
+/// Returns the error for a name of the manifest that the component does not export. `section` is the annotation that uses it.
+fn not_exported(shape: &Shape, section: &str, name: &str) -> Error {
     let exports: Vec<_> = match section {
         "tools" => shape
             .functions
@@ -208,7 +212,7 @@ fn not_exported(shape: &Shape, section: &str, wanted: &str) -> Error {
             .collect(),
     };
     let error = configuration_error(format!(
-        "the manifest describes `{wanted}` under `{section}`, which the component does not export"
+        "the manifest describes `{name}` under `{section}`, which the component does not export"
     ));
     if exports.is_empty() {
         error

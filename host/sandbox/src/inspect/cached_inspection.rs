@@ -48,6 +48,7 @@ impl CachedInspection {
     }
 }
 
+/// The header of the cached text.
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
@@ -143,7 +144,7 @@ impl Shape {
             let types = function.params.iter().map(|param| &param.ty).chain(&function.result);
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
-        let is_function = |index: &usize| *index < self.functions.len();
+        let is_function_index = |index: &usize| *index < self.functions.len();
         let dynamic = self
             .dynamic
             .iter()
@@ -154,10 +155,13 @@ impl Shape {
             .flat_map(|interceptor| [interceptor.before, interceptor.after]);
         let mut functions_for_host = dynamic.chain(interceptor);
         is_valid
-            && functions_for_host.all(|index| is_function(&index))
+            && functions_for_host.all(|index| is_function_index(&index))
             && self.resources.iter().all(|resource| {
                 let methods = resource.methods.iter();
-                methods.chain(&resource.id).chain(&resource.describe).all(is_function)
+                methods
+                    .chain(&resource.id)
+                    .chain(&resource.describe)
+                    .all(is_function_index)
             })
     }
 }
@@ -199,17 +203,17 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_and_other_versions_are_refused() {
+    fn truncated_text_and_other_versions_are_refused() {
         let text = inspection().to_cache_text();
         let current = format!("\"version\":{INSPECTION_CACHE_VERSION}");
         assert!(Inspection::from_cache_text(&text.replacen(&current, "\"version\":0", 1), "sum").is_none());
-        for length in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+        for length in (0..text.len()).filter(|length| text.is_char_boundary(*length)) {
             assert!(Inspection::from_cache_text(&text[..length], "sum").is_none());
         }
     }
 
     #[test]
-    fn header_holds_the_state_of_the_dynamic_tools() {
+    fn only_the_header_decides_the_state_of_the_dynamic_tools() {
         let mut inspection = inspection();
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),

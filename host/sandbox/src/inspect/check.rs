@@ -32,7 +32,7 @@ pub(crate) struct CheckedComponent<'a> {
     pub(crate) exports: Vec<&'a str>,
     /// The custom sections at the top level.
     pub(crate) custom_sections: Vec<(&'a str, &'a [u8])>,
-    /// The sections of core modules with WIT text that a macro generated.
+    /// The WIT text that bindings macros generated, from custom sections below the top level.
     pub(crate) wit_sources: Vec<&'a [u8]>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
         Refusal::Invalid { message, .. }
             if validate(bytes, Profile::Concurrent, concurrent_features | UNSUPPORTED_FEATURES).is_ok() =>
         {
-            Refusal::MissingFeature(message).into()
+            Refusal::UnsupportedFeature(message).into()
         }
         Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),
         refusal => refusal.into(),
@@ -134,9 +134,9 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
             COMPONENT[0]
         ))
         .with_suggestion("build it again with current tools")),
-        other => Err(malformed(format!(
+        version => Err(malformed(format!(
             "it has the unknown WebAssembly version {:02x?}",
-            other
+            version
         ))),
     }
 }
@@ -167,7 +167,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
         if depth > COMPONENT_DEPTH_MAX {
             return Err(too_deep(&payload));
         }
-        recorder.read(&payload)?;
+        recorder.record(&payload)?;
         match &payload {
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section.clone() {
@@ -210,11 +210,11 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
     let mut allocations = FuncValidatorAllocations::default();
     let mut cost = CompileCost::default();
     for (function, body) in bodies {
-        let (index, signature, resources) = (function.index, function.ty, function.resources.clone());
+        let (index, type_index, resources) = (function.index, function.ty, function.resources.clone());
         let mut validator = function.into_validator(allocations);
         validator.validate(&body)?;
         allocations = validator.into_allocations();
-        cost.add(index, signature, &body, &resources)?;
+        cost.add(index, type_index, &body, &resources)?;
     }
     Ok(())
 }
@@ -234,8 +234,8 @@ const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
 
 /// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {
-    let unsupported = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
-    let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - unsupported;
+    let disabled = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
+    let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - disabled;
     features.set(WasmFeatures::CM_ASYNC, matches!(profile, Profile::Concurrent));
     features
 }

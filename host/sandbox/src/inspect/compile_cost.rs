@@ -31,15 +31,15 @@ pub(super) struct CompileCost {
 }
 
 impl CompileCost {
-    /// Adds a function. `signature` is the index of its type. Refuses the component if a limit is exceeded.
+    /// Adds the function with this index and type. Refuses the component if a limit is exceeded.
     pub(super) fn add(
         &mut self,
         index: u32,
-        signature: u32,
+        type_index: u32,
         body: &FunctionBody<'_>,
         resources: &impl WasmModuleResources,
     ) -> Result<(), Refusal> {
-        let mut function = FunctionCost::new(resources, signature);
+        let mut function = FunctionCost::new(resources, type_index);
         function.read(body)?;
         if function.work > FUNCTION_WORK_MAX {
             return Err(Refusal::TooMuchWork(format!(
@@ -79,14 +79,14 @@ struct FunctionCost<'a, R> {
 }
 
 impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
-    fn new(resources: &'a R, signature: u32) -> Self {
+    fn new(resources: &'a R, type_index: u32) -> Self {
         let mut cost = Self {
             resources,
             frames: Vec::new(),
             paths: 0,
             work: WORK_PER_FUNCTION,
         };
-        let (parameters, results) = cost.arity(signature);
+        let (parameters, results) = cost.arity(type_index);
         cost.work += WORK_PER_VALUE * (parameters + results);
         cost.frames.push(Frame {
             parameters,
@@ -137,8 +137,8 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
                 self.work += WORK_PER_VALUE * self.frames.first().map_or(0, |frame| frame.results);
             }
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                let signature = self.resources.type_index_of_function(*function_index);
-                self.add_call(signature.unwrap_or_default());
+                let type_index = self.resources.type_index_of_function(*function_index);
+                self.add_call(type_index.unwrap_or_default());
             }
             Operator::CallIndirect { type_index, .. }
             | Operator::ReturnCallIndirect { type_index, .. }
@@ -153,7 +153,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         let (parameters, results) = match block {
             BlockType::Empty => (0, 0),
             BlockType::Type(_) => (0, 1),
-            BlockType::FuncType(signature) => self.arity(signature),
+            BlockType::FuncType(type_index) => self.arity(type_index),
         };
         self.frames.push(Frame {
             is_loop,
@@ -175,7 +175,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         }
     }
 
-    /// Ends the innermost frame, and adds the work for the values that differ between the paths to its label.
+    /// Ends the innermost frame. Adds the work for the values that can differ between the paths that join at its label.
     fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.paths += 1;
@@ -188,25 +188,25 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             self.work = self.work.saturating_add(pairs / PAIRS_PER_UNIT);
             return;
         };
-        let (mut inner, earlier) = (frame.assigned, std::mem::take(&mut outer.assigned));
-        if inner.len() < earlier.len() {
-            outer.assigned = earlier;
-            outer.assigned.extend(inner);
+        let (mut inner_locals, outer_locals) = (frame.assigned, std::mem::take(&mut outer.assigned));
+        if inner_locals.len() < outer_locals.len() {
+            outer.assigned = outer_locals;
+            outer.assigned.extend(inner_locals);
         } else {
-            inner.extend(earlier);
-            outer.assigned = inner;
+            inner_locals.extend(outer_locals);
+            outer.assigned = inner_locals;
         }
     }
 
-    fn add_call(&mut self, signature: u32) {
-        let (parameters, results) = self.arity(signature);
+    fn add_call(&mut self, type_index: u32) {
+        let (parameters, results) = self.arity(type_index);
         self.work += WORK_PER_VALUE * (parameters + results);
     }
 
     /// Returns the numbers of parameters and results of a function type.
-    fn arity(&self, signature: u32) -> (u64, u64) {
+    fn arity(&self, type_index: u32) -> (u64, u64) {
         let count = |function: &FuncType| (function.params().len() as u64, function.results().len() as u64);
-        match self.resources.sub_type_at(signature) {
+        match self.resources.sub_type_at(type_index) {
             Some(ty) => match &ty.composite_type.inner {
                 CompositeInnerType::Func(function) => count(function),
                 _ => (0, 0),

@@ -30,7 +30,7 @@ const UNSUPPORTED_INTERFACES: [(&str, &str); 6] = [
     ("near:agent/channel", "channels of IronClaw are not tools"),
 ];
 
-/// An exported interface of another host.
+/// An exported interface that another host defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContractInterface {
     /// [`ACT_TOOLS`], in a supported version.
@@ -41,9 +41,11 @@ pub(super) enum ContractInterface {
     Unsupported(&'static str),
 }
 
-/// The reasons why an interface in another version is not called.
+/// The reason why another version of [`ACT_TOOLS`] is not called.
 const OTHER_ACT_VERSION: &str =
     "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
+
+/// The reason why another version of [`NEAR_TOOL`] is not called.
 const OTHER_NEAR_VERSION: &str =
     "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
 
@@ -51,19 +53,19 @@ impl ContractInterface {
     /// Recognizes an export by its name. `None` for an interface that does not belong to a contract.
     pub(super) fn of(export: &str) -> Option<Self> {
         let (interface, version) = export.split_once('@').unwrap_or((export, ""));
-        let is_in = |versions: &str| {
+        let is_version_in = |versions: &str| {
             let range = VersionReq::parse(versions);
             range.is_ok_and(|range| Version::parse(version).is_ok_and(|version| range.matches(&version)))
         };
         if interface == ACT_TOOLS.0 {
-            return Some(if is_in(ACT_TOOLS.1) {
+            return Some(if is_version_in(ACT_TOOLS.1) {
                 Self::Act
             } else {
                 Self::Unsupported(OTHER_ACT_VERSION)
             });
         }
         if interface == NEAR_TOOL.0 {
-            return Some(if is_in(NEAR_TOOL.1) {
+            return Some(if is_version_in(NEAR_TOOL.1) {
                 Self::Near
             } else {
                 Self::Unsupported(OTHER_NEAR_VERSION)
@@ -73,8 +75,8 @@ impl ContractInterface {
         Some(Self::Unsupported(reason))
     }
 
-    /// Returns the names of its functions.
-    pub(super) fn functions(self) -> &'static [&'static str] {
+    /// Returns the names of the functions that the host calls.
+    pub(super) fn function_names(self) -> &'static [&'static str] {
         match self {
             Self::Act => &["list-tools", "call-tool"],
             Self::Near => &["schema", "description", "execute"],
@@ -82,14 +84,14 @@ impl ContractInterface {
         }
     }
 
-    /// Returns the contract if functions with these signatures implement it. `first` is the index of the first function in the
-    /// shape.
-    pub(super) fn implemented_contract(self, signatures: &[String], first: usize) -> Option<ForeignContract> {
+    /// Returns the contract if functions with these signatures implement it. `first_index` is the index of the first function
+    /// in the shape.
+    pub(super) fn implemented_contract(self, signatures: &[String], first_index: usize) -> Option<ForeignContract> {
         match (self, signatures) {
             (Self::Act, [list, call]) if *list == act_list_signature() && *call == act_call_signature() => {
                 Some(ForeignContract::Act {
-                    list: first,
-                    call: first + 1,
+                    list: first_index,
+                    call: first_index + 1,
                 })
             }
             (Self::Near, [schema, description, execute])
@@ -101,9 +103,9 @@ impl ContractInterface {
                     _ => return None,
                 };
                 Some(ForeignContract::Near {
-                    schema: first,
-                    description: first + 1,
-                    execute: first + 2,
+                    schema: first_index,
+                    description: first_index + 1,
+                    execute: first_index + 2,
                     response,
                 })
             }
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_supported_versions_are_recognized() {
+    fn supported_and_unsupported_interfaces_are_recognized() {
         for (export, interface) in [
             ("act:tools/tool-provider@0.1.0", Some(ContractInterface::Act)),
             ("act:tools/tool-provider@0.2.3", Some(ContractInterface::Act)),

@@ -14,13 +14,13 @@ use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, Wi
 use toolwit_core::limits::{ByteCount, FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
-/// The maximum number of WIT packages that are read in addition to the component's own, and of WIT texts of bindings macros.
+/// The maximum number of dependencies whose WIT packages are decoded, and of WIT texts from bindings macros.
 const PACKAGES_MAX: usize = 32;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
 const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 
-/// The maximum length of all docs of a component, in characters.
+/// The maximum length of all docs that are copied from the WIT of a component, in characters.
 const DOCS_CHARS_MAX: usize = 2 << 20;
 
 /// Decodes a WIT package in binary form. `None` if it is invalid, too large, or makes the parser panic.
@@ -39,10 +39,14 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
 /// merged with the others, only that package is returned.
 pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
     let sections: Vec<_> = sections.collect();
-    let (own, others) = sections.split_last()?;
-    let own = decode_wit(own)?;
-    let dependencies = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
-    let Some(dependencies) = dependencies.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all)) else {
+    let (own_section, dependency_sections) = sections.split_last()?;
+    let own = decode_wit(own_section)?;
+    let dependencies = dependency_sections
+        .iter()
+        .take(PACKAGES_MAX)
+        .filter_map(|bytes| decode_wit(bytes));
+    let Some(dependencies) = dependencies.reduce(|merged, next| merge_packages(&merged, &next).unwrap_or(merged))
+    else {
         return Some(own);
     };
     Some(merge_packages(&dependencies, &own).unwrap_or(own))
@@ -71,7 +75,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Resolve> {
 /// Parses WIT text, from the file next to a component or from a bindings macro.
 ///
 /// # Errors
-/// The reason, if it is invalid, too large, or makes the parser panic.
+/// The reason why the text cannot be parsed: it is invalid or too large, or makes the parser panic.
 pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     if text.len() as u64 > WIT_BYTES_MAX {
         return Err(format!("it is larger than {}", ByteCount(WIT_BYTES_MAX)));
@@ -87,8 +91,8 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
 }
 
 /// Parses and merges the WIT texts that bindings macros generated. Each text ends with a zero byte. A text that is invalid or
-/// conflicts with an earlier one is ignored. Reading stops before the texts together reach [`WIT_BYTES_MAX`]. `None` without a
-/// valid text.
+/// conflicts with an earlier one is ignored. Reading stops after `PACKAGES_MAX` texts, and before their total size reaches
+/// [`WIT_BYTES_MAX`]. `None` without a valid text.
 pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
     let mut bytes_left = WIT_BYTES_MAX;
@@ -100,7 +104,7 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     let packages = texts
         .take_while(is_within_limit)
         .filter_map(|text| parse_wit(std::str::from_utf8(text).ok()?).ok());
-    packages.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all))
+    packages.reduce(|merged, next| merge_packages(&merged, &next).unwrap_or(merged))
 }
 
 /// Returns the reason why WIT does not describe a component: the WIT is of another package or version, or lacks a function.
@@ -108,8 +112,8 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let wit_docs = WitDocs::of(wit);
     let is_described = |function: &&Function| {
-        let is_of_host = function.kind == FunctionKind::Command || function.kind.is_for_host();
-        is_of_host || wit_docs.find(function).is_some()
+        let has_known_interface = function.kind == FunctionKind::Command || function.kind.is_for_host();
+        has_known_interface || wit_docs.find(function).is_some()
     };
     let missing = shape.functions.iter().find(|function| !is_described(function))?;
     let export = &missing.export;
@@ -123,11 +127,11 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let mut names: Vec<_> = wit_docs.interfaces.keys().collect();
     // The same interface in another version comes first, then another package.
     names.sort_by_key(|name| (unversioned(name) != unversioned(interface), *name));
-    let declared = names
+    let declared_interface = names
         .first()
         .map_or("no interface".to_owned(), |name| format!("`{name}`"));
     Some(format!(
-        "it declares {declared}, but the component exports `{interface}`"
+        "it declares {declared_interface}, but the component exports `{interface}`"
     ))
 }
 
@@ -196,7 +200,7 @@ impl<'a> WitDocs<'a> {
                 .get(&function.export),
             None => self.wit.worlds.iter().find_map(|(_, world)| {
                 world.exports.values().find_map(|item| match item {
-                    WorldItem::Function(found) if found.name == function.export => Some(found),
+                    WorldItem::Function(wit_function) if wit_function.name == function.export => Some(wit_function),
                     _ => None,
                 })
             }),
@@ -204,34 +208,38 @@ impl<'a> WitDocs<'a> {
     }
 
     fn copy_to_function(&mut self, function: &mut Function) {
-        let Some(wit) = self.find(function) else { return };
-        function.docs = self.take_text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
+        let Some(wit_function) = self.find(function) else {
+            return;
+        };
+        function.docs = self.take_text(&wit_function.docs, FUNCTION_DOCS_CHARS_MAX);
         // The shape does not have the first parameter of a method, which is the resource.
         let skipped_params = if matches!(function.kind, FunctionKind::Method(_)) {
             1
         } else {
             0
         };
-        for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(skipped_params)) {
-            self.copy_to_type(&mut param.ty, &wit.ty);
+        let wit_params = wit_function.params.iter().skip(skipped_params);
+        for (param, wit_param) in function.params.iter_mut().zip(wit_params) {
+            self.copy_to_type(&mut param.ty, &wit_param.ty);
         }
-        if let (Some(result), Some(wit)) = (&mut function.result, &wit.result) {
-            self.copy_to_type(result, wit);
+        if let (Some(result), Some(wit_result)) = (&mut function.result, &wit_function.result) {
+            self.copy_to_type(result, wit_result);
         }
     }
 
-    /// Copies the docs of a type. Walks both forms of the type in parallel, and stops where they differ, because the docs are
+    /// Copies the docs to a type. Walks both forms of the type in parallel, and stops where they differ, because the docs are
     /// then of another version.
-    fn copy_to_type(&mut self, ty: &mut WitType, wit: &'a Type) {
-        let mut wit = wit;
-        while let Type::Id(id) = wit {
+    fn copy_to_type(&mut self, ty: &mut WitType, wit_type: &'a Type) {
+        let mut wit_type = wit_type;
+        while let Type::Id(id) = wit_type {
             match &self.wit.types[*id].kind {
-                TypeDefKind::Type(alias) => wit = alias,
+                TypeDefKind::Type(aliased) => wit_type = aliased,
                 kind => return self.copy_to_definition(ty, kind),
             }
         }
     }
 
+    /// Copies the docs to the parts of a type. Each `wit` is the counterpart of a part in the WIT.
     fn copy_to_definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
         match (ty, kind) {
             (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {

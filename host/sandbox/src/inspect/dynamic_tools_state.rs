@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicToolsState {
-    /// The component exports no such interface.
+    /// The component does not export such an interface.
     None,
     /// The component has not been queried yet.
     Undiscovered,

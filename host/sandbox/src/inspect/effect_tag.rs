@@ -31,16 +31,16 @@ fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
         match line
             .trim()
             .strip_prefix(TAG)
-            .filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+            .filter(|argument| argument.is_empty() || argument.starts_with(char::is_whitespace))
         {
-            Some(class) => claims.push(class.trim().trim_end_matches('.').parse().ok()),
+            Some(argument) => claims.push(argument.trim().trim_end_matches('.').parse().ok()),
             None => lines.push(line),
         }
     }
     if claims.is_empty() {
         return None;
     }
-    // A tag without a valid class makes the claims of the other tags doubtful.
+    // If one tag has no valid class, the claims of the other tags are not trusted either.
     let valid_claims = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
     Some((
         lines.join("\n").trim().to_owned(),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_tags_claim_nothing_or_the_most_careful_class() {
+    fn an_invalid_tag_voids_all_claims_and_of_several_the_highest_class_counts() {
         assert_eq!(split("@effect none"), Some((String::new(), None)));
         assert_eq!(split("@effect read\n@effect oops"), Some((String::new(), None)));
         assert_eq!(

@@ -23,8 +23,8 @@ pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
             let Some(tools) = step.entry_tools(&entries) else {
                 continue;
             };
-            let without_entries = step.returns.iter().filter(|resource| entries[**resource].is_empty());
-            without_entries.for_each(|resource| new_entries[*resource].extend(tools.iter().copied()));
+            let unreached = step.returns.iter().filter(|resource| entries[**resource].is_empty());
+            unreached.for_each(|resource| new_entries[*resource].extend(tools.iter().copied()));
         }
         if new_entries.iter().all(BTreeSet::is_empty) {
             return entries;
@@ -47,8 +47,8 @@ struct CallStep {
 impl CallStep {
     fn of(index: usize, function: &Function) -> Self {
         let mut needs: BTreeSet<_> = function.params.iter().flat_map(|param| resources(&param.ty)).collect();
-        if let FunctionKind::Method(ResourceIndex(own)) = function.kind {
-            needs.insert(own);
+        if let FunctionKind::Method(ResourceIndex(receiver)) = function.kind {
+            needs.insert(receiver);
         }
         let (success, _) = function.outcome();
         Self {
@@ -58,7 +58,7 @@ impl CallStep {
         }
     }
 
-    /// Returns the tools that lead to this call, or `None` if a resource that it needs has no entry tools so far.
+    /// Returns the entry tools that lead to this call, or `None` if a resource that it needs has no entry tools so far.
     fn entry_tools(&self, entries: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
         if self.needs.is_empty() {
             return Some(BTreeSet::from([self.function]));

@@ -30,7 +30,7 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Refuses a component that cannot be instantiated within the limits.
+    /// Refuses a component that cannot be instantiated within the limits. `memory_bytes_max` limits the memories together.
     ///
     /// # Errors
     /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].
@@ -41,9 +41,9 @@ impl Footprint {
             ("memories", self.memories),
             ("tables", self.tables),
         ];
-        let more = if self.is_incomplete { "more than " } else { "" };
-        if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > count_max) {
-            let message = format!("each of its instances needs {more}{count} {what} and may have {count_max}");
+        let prefix = if self.is_incomplete { "more than " } else { "" };
+        if let Some((item, count)) = counts.into_iter().find(|(_, count)| *count > count_max) {
+            let message = format!("each of its instances needs {prefix}{count} {item} and may have {count_max}");
             return Err(too_large(
                 ErrorKind::Instances,
                 message,
@@ -53,7 +53,7 @@ impl Footprint {
             ));
         }
         if self.is_incomplete {
-            return Err(self.incomplete());
+            return Err(self.incomplete_error());
         }
         if self.memory_bytes > memory_bytes_max {
             let message = format!(
@@ -79,7 +79,7 @@ impl Footprint {
     }
 
     /// Returns the error of a component whose instantiation exceeds a limit of counting.
-    fn incomplete(&self) -> Error {
+    fn incomplete_error(&self) -> Error {
         let (message, limit, max) = if self.is_too_deep {
             let message = format!("its instantiation nests components deeper than {COMPONENT_DEPTH_MAX}");
             (message, "COMPONENT_DEPTH_MAX", COMPONENT_DEPTH_MAX as u64)
@@ -97,14 +97,14 @@ impl Footprint {
         instances.max(self.memories).max(tables).max(1)
     }
 
-    /// Adds an instance of a core module.
+    /// Adds an instance of a core module with this footprint.
     pub(crate) fn add(&mut self, module: &Self) {
-        let sum = |total: &mut u64, part: u64| *total = total.saturating_add(part);
-        sum(&mut self.instances, 1);
-        sum(&mut self.memories, module.memories);
-        sum(&mut self.tables, module.tables);
-        sum(&mut self.memory_bytes, module.memory_bytes);
-        sum(&mut self.table_elements, module.table_elements);
+        let add_to = |total: &mut u64, part: u64| *total = total.saturating_add(part);
+        add_to(&mut self.instances, 1);
+        add_to(&mut self.memories, module.memories);
+        add_to(&mut self.tables, module.tables);
+        add_to(&mut self.memory_bytes, module.memory_bytes);
+        add_to(&mut self.table_elements, module.table_elements);
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cached_footprint_without_the_depth_is_read() {
+    fn a_cached_footprint_without_the_field_is_too_deep_is_read() {
         let text =
             r#"{"instances":1,"memories":0,"tables":0,"memory_bytes":0,"table_elements":0,"is_incomplete":true}"#;
         let footprint: Footprint = serde_json::from_str(text).unwrap();

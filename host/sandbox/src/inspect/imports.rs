@@ -125,7 +125,8 @@ pub(crate) fn needs_wasi3(imports: &[Import]) -> bool {
 /// Refuses a component with an import that the host does not implement, or has not enabled.
 ///
 /// # Errors
-/// [`ErrorKind::UnknownImport`], with the names of these imports.
+/// [`ErrorKind::UnknownImport`]. The message names imports that are not implemented, at most eight. If all are implemented, it
+/// names the first one that is not enabled.
 pub(crate) fn require_supported(imports: &[Import], wasi: WasiVersions) -> Result<(), Error> {
     require_implemented(imports)?;
     let disabled = imports.iter().find(|import| import.support == ImportSupport::Wasi3);
@@ -153,11 +154,11 @@ fn require_implemented(imports: &[Import]) -> Result<(), Error> {
         .map(|import| shortened(&import.name))
         .collect();
     let Some(first) = unknown.first() else { return Ok(()) };
-    let more = unknown.len().saturating_sub(NAMES_MAX);
+    let omitted = unknown.len().saturating_sub(NAMES_MAX);
     let names: Vec<_> = unknown.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     let mut message = format!("it imports {}, which the host does not offer", names.join(", "));
-    if more > 0 {
-        message.push_str(&format!(" ({more} more)"));
+    if omitted > 0 {
+        message.push_str(&format!(" ({omitted} more)"));
     }
     let suggestion = suggestion(first);
     Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message).with_suggestion(suggestion))

@@ -65,8 +65,8 @@ pub struct EntityType {
     pub description: Option<String>,
     /// The definitions of its methods, except the one that returns the id. Each method takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
-    /// The tools with which a conversation obtains the first instance. Their results contain one, or an entity whose
-    /// methods lead to one.
+    /// The tools with which a conversation obtains the first instance. Their results contain an instance, or an entity whose
+    /// methods lead to an instance.
     pub entry_tools: Vec<ToolId>,
 }
 
@@ -244,7 +244,7 @@ impl Inspection {
     /// Refuses a component with an import that the host does not implement, or does not offer with these versions of WASI.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), with the names of the imports.
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport). The message names such imports.
     pub fn require_loadable(&self, wasi: WasiVersions) -> Result<(), Error> {
         imports::require_supported(&self.imports, wasi)
     }
@@ -270,7 +270,7 @@ pub(super) fn wit_of(bytes: &[u8], context: PackageContext<'_>) -> Option<wit_pa
 }
 
 /// Returns WIT with docs: from the WIT sections of the component, otherwise from the WIT text that a bindings macro embedded,
-/// otherwise from the file next to the component. `None` if no such file exists either. The error is the reason why the file
+/// otherwise from the file next to the component. `Ok(None)` if none of the three exists. The error is the reason why the file
 /// cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,
@@ -337,7 +337,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     let description = function
         .docs
         .clone()
-        .unwrap_or_else(|| wit_text::plain_description(function, &name, plugin));
+        .unwrap_or_else(|| wit_text::description_without_docs(function, &name, plugin));
     let mut definition = ToolDefinition::new(id, name.clone(), description, serde_json::Value::Null);
     definition.input_schema = function.input_schema.clone();
     definition.output_schema = function.output_schema.clone();
@@ -359,19 +359,19 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     let description = method
         .docs
         .clone()
-        .unwrap_or_else(|| wit_text::plain_description(method, &name, plugin));
+        .unwrap_or_else(|| wit_text::description_without_docs(method, &name, plugin));
     let mut schema = serde_json::Value::clone(&method.input_schema);
     let parameter = id_parameter(method, resource);
     if let Some(fields) = schema.as_object_mut() {
         let mut properties = serde_json::Map::new();
         let id = serde_json::json!({"type": "string", "description": format!("The id of the `{entity}`.")});
         properties.insert(parameter.clone(), id);
-        if let Some(serde_json::Value::Object(own)) = fields.remove("properties") {
-            properties.extend(own);
+        if let Some(serde_json::Value::Object(method_properties)) = fields.remove("properties") {
+            properties.extend(method_properties);
         }
         let mut required = vec![serde_json::Value::String(parameter)];
-        if let Some(serde_json::Value::Array(own)) = fields.remove("required") {
-            required.extend(own);
+        if let Some(serde_json::Value::Array(method_required)) = fields.remove("required") {
+            required.extend(method_required);
         }
         fields.remove("additionalProperties");
         fields.insert("properties".to_owned(), properties.into());

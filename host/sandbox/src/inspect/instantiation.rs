@@ -42,7 +42,7 @@ pub(crate) struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Simulates the instantiation of the first definition, which is the component itself.
+    /// Simulates the instantiation of the first definition, which is the outermost component. Returns its footprint.
     pub(crate) fn run(definitions: &'a [Vec<InstantiationStep>]) -> Footprint {
         let mut simulation = Self {
             definitions,
@@ -156,7 +156,7 @@ impl<'a> Simulation<'a> {
             InstantiationStep::InstantiateModule(index) => {
                 match self.item(scope, Space::Module, *index) {
                     Item::Module(module) => self.footprint.add(&module),
-                    // The memories and tables of a module from outside are not known.
+                    // An imported module: its memories and tables are unknown, so only the instance is counted.
                     _ => self.footprint.add(&Footprint::default()),
                 }
                 return Some(None);

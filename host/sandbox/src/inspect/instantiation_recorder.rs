@@ -11,7 +11,7 @@ use super::instantiation::Simulation;
 pub(crate) struct InstantiationRecorder {
     /// The steps of each component, in the order in which the components begin. The first one is the outermost.
     definitions: Vec<Vec<InstantiationStep>>,
-    /// The definitions that are being parsed, the innermost last.
+    /// The components and modules that are being parsed, the innermost last.
     open: Vec<OpenDefinition>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum InstantiationStep {
     AliasExport(Space, u32, String),
     /// The alias of an item of an outer component: the number of components outwards, and the index of the item.
     AliasOuter(Space, u32, u32),
-    /// The instantiation of a module, with its index.
+    /// The instantiation of a module: its index.
     InstantiateModule(u32),
     /// The instantiation of a component: its index, and its arguments.
     Instantiate(u32, Vec<NamedItem>),
@@ -95,7 +95,7 @@ impl InstantiationRecorder {
     }
 
     /// Records the steps of one payload of the parser.
-    pub(crate) fn read(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+    pub(crate) fn record(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         match payload {
             Payload::ModuleSection { .. } => self.open.push(OpenDefinition::Module(Footprint::default())),
             Payload::ComponentSection { .. } => {
@@ -110,8 +110,8 @@ impl InstantiationRecorder {
                 }
             }
             _ => {
-                self.read_module(payload)?;
-                self.read_component(payload)?;
+                self.read_module_section(payload)?;
+                self.read_component_section(payload)?;
             }
         }
         Ok(())
@@ -123,7 +123,7 @@ impl InstantiationRecorder {
         }
     }
 
-    fn read_module(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+    fn read_module_section(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         let Some(OpenDefinition::Module(module)) = self.open.last_mut() else {
             return Ok(());
         };
@@ -151,7 +151,7 @@ impl InstantiationRecorder {
         Ok(())
     }
 
-    fn read_component(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
+    fn read_component_section(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         match payload {
             Payload::ComponentImportSection(section) => {
                 for import in section.clone() {

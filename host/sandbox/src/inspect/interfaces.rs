@@ -106,7 +106,7 @@ const WASI3_INTERFACES: [&str; 23] = [
     "wasi:sockets/types",
 ];
 
-/// The condition on which the host offers an interface.
+/// The condition under which the host offers an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterfaceOffer {
     /// The host offers it to every component.
@@ -117,8 +117,8 @@ pub(crate) enum InterfaceOffer {
     Never,
 }
 
-/// Returns the condition on which the host offers an interface, in the version that a component imports or a
-/// semver-compatible one.
+/// Returns the condition under which the host offers an interface to a component that imports it by this name, such as
+/// `wasi:io/streams@0.2.6`.
 pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
     if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
         return InterfaceOffer::Always;
@@ -144,11 +144,11 @@ pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
     }
 }
 
-/// Returns whether a component that was built against this version of `toolwit:plugin` runs on this host: the minor version is
-/// equal, and the patch version is not newer than the host's.
+/// Returns whether a component that was built against this version of `toolwit:plugin` runs on this host: the major and minor
+/// versions are equal, the patch version is not newer than the host's, and the version is not a pre-release.
 pub(crate) fn is_compatible_plugin_version(version: &Version) -> bool {
-    Version::parse(PLUGIN_VERSION).is_ok_and(|own| {
-        version.pre.is_empty() && version.major == own.major && version.minor == own.minor && *version <= own
+    Version::parse(PLUGIN_VERSION).is_ok_and(|host| {
+        version.pre.is_empty() && version.major == host.major && version.minor == host.minor && *version <= host
     })
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_compatible_versions_are_offered() {
+    fn compatible_versions_are_offered_and_others_are_not() {
         for name in [
             "wasi:cli/environment@0.2.0",
             "wasi:http/types@0.2.12",

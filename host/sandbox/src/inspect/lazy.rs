@@ -16,31 +16,31 @@ pub(crate) struct LazyInspection {
     /// The cached text; `None` once it has been parsed, and for an inspection that was not cached.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
-    declared: OnceLock<DeclaredCapabilities>,
+    declared_capabilities: OnceLock<DeclaredCapabilities>,
 }
 
 impl LazyInspection {
     /// Wraps an inspection that was not cached.
-    pub(crate) fn ready(inspection: Inspection) -> Self {
+    pub(crate) fn from_inspection(inspection: Inspection) -> Self {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
             dynamic_tools: inspection.dynamic_tools_state(),
             text: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
-            declared: OnceLock::new(),
+            declared_capabilities: OnceLock::new(),
         }
     }
 
     /// Wraps the cached text of an inspection, without parsing it.
-    pub(crate) fn cached(cached: CachedInspection) -> Self {
+    pub(crate) fn from_cache(cached: CachedInspection) -> Self {
         Self {
             digest: cached.digest.into(),
             tool_count: cached.tool_count,
             dynamic_tools: cached_dynamic_tools(&cached.text),
             text: Mutex::new(Some(cached.text)),
             inspection: OnceLock::new(),
-            declared: OnceLock::new(),
+            declared_capabilities: OnceLock::new(),
         }
     }
 
@@ -60,15 +60,15 @@ impl LazyInspection {
         self.inspection.get().is_some()
     }
 
-    /// Returns the inspection, for a plugin of this name. The first call parses the cached text, which takes tens of
-    /// microseconds.
+    /// Returns the inspection, for a plugin of this name. The first call parses the cached text, if there is one, which takes
+    /// tens of microseconds.
     pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
             let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
             let parsed = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
             let inspection = parsed.filter(|inspection| *inspection.digest == *self.digest);
             Arc::new(inspection.unwrap_or_else(|| {
-                // This is a bug, because the registry verifies the checksum of the text before use. Without the text, the
+                // This is a bug, because the registry verifies the hash of the text before use. Without the text, the
                 // component has no tools.
                 tracing::error!(plugin, "the cached inspection of the component is not readable");
                 Inspection::empty(self.digest.to_string())
@@ -77,8 +77,8 @@ impl LazyInspection {
     }
 
     /// Returns the capabilities that the component declares by its imports.
-    pub(crate) fn declared(&self, plugin: &str) -> &DeclaredCapabilities {
-        self.declared.get_or_init(|| {
+    pub(crate) fn declared_capabilities(&self, plugin: &str) -> &DeclaredCapabilities {
+        self.declared_capabilities.get_or_init(|| {
             let imports = self.get(plugin).imports.iter();
             let names: Vec<_> = imports.flat_map(Import::declaring_names).collect();
             DeclaredCapabilities::from_imports(names.iter().map(String::as_str))

@@ -24,11 +24,11 @@ pub enum LintRule {
     Wit,
     /// A function or a resource has no doc comment.
     MissingDocs,
-    /// The name of a parameter does not describe it, and the docs do not mention the name in backticks.
+    /// The name of a parameter does not describe its value, and the docs do not mention the name in backticks.
     UnclearParameter,
     /// Several tools have the same name, so that a model sees longer names.
     DuplicateName,
-    /// No world of the WIT imports or exports an interface with functions.
+    /// The WIT has an interface with functions that no world imports or exports.
     UnusedWit,
 }
 
@@ -66,7 +66,7 @@ pub fn lint(bytes: &[u8], context: PackageContext<'_>, annotations: &Annotations
     let mut findings = Vec::new();
     if let Some(problem) = &inspection.wit_problem {
         let file = format!("{}.wit", context.name);
-        let suggestion = "replace it by the WIT from which the component was built, or delete it";
+        let suggestion = "replace it with the WIT from which the component was built, or delete it";
         findings.push(Lint::new(LintRule::Wit, file, problem.clone(), suggestion));
     }
     lint_shape(&inspection.shape, &mut findings);
@@ -132,8 +132,8 @@ fn lint_tool_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Finds the interfaces with functions that no world imports or exports. Skips packages whose worlds export nothing: they are
-/// dependencies, and need not be used completely.
+/// Finds the interfaces with functions that no world imports or exports. Skips a package without a world that exports
+/// something: such a package is a dependency, which need not be used completely.
 fn lint_unused_interfaces(wit: &Resolve, findings: &mut Vec<Lint>) {
     let is_interface =
         |item: &WorldItem, wanted: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == wanted);

@@ -10,7 +10,7 @@ use super::docs::clean;
 use crate::values::types::{Function, Shape};
 use toolwit_core::limits::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 
-/// The custom section that `wit-component` writes into WIT packages.
+/// The name of the custom section that `wit-component` writes into WIT packages.
 pub(crate) const SECTION: &str = "package-docs";
 
 /// Copies the docs to the functions that have no docs yet.
@@ -34,11 +34,12 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     }
 }
 
+/// Returns the docs of a function from the entry of its interface or world.
 fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
-    const LISTS: [&str; 3] = ["funcs", "func_exports", "functions"];
-    LISTS.iter().find_map(|list| {
-        let function = &scope[*list][function];
-        function.as_str().or_else(|| function["docs"].as_str())
+    const FUNCTION_KEYS: [&str; 3] = ["funcs", "func_exports", "functions"];
+    FUNCTION_KEYS.iter().find_map(|key| {
+        let entry = &scope[*key][function];
+        entry.as_str().or_else(|| entry["docs"].as_str())
     })
 }
 
@@ -76,9 +77,9 @@ mod tests {
     #[test]
     fn both_formats_are_read_and_other_data_is_ignored() {
         let object = br#"{"interfaces":{"calc":{"funcs":{"add":{"docs":"Adds."}}}}}"#;
-        let mut marked = vec![1];
-        marked.extend_from_slice(object);
-        assert_eq!(description_with(&marked), "Adds.");
+        let mut with_version_byte = vec![1];
+        with_version_byte.extend_from_slice(object);
+        assert_eq!(description_with(&with_version_byte), "Adds.");
         assert_eq!(
             description_with(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
             "Adds."

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// Without async functions. A call in a fresh instance is 2.5 times cheaper than with [`Profile::Concurrent`].
+    /// Without async functions. With [`Profile::Concurrent`], a call in a fresh instance takes about 2.5 times as long.
     Plain,
     /// With the component model's async functions.
     Concurrent,

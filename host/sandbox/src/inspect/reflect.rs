@@ -44,6 +44,7 @@ pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> 
     reader.shape
 }
 
+/// Reads the exports of a component into a shape.
 struct ExportReader<'a> {
     type_reader: TypeReader<'a>,
     exports: &'a [&'a str],
@@ -56,18 +57,18 @@ struct ExportReader<'a> {
 
 impl<'a> ExportReader<'a> {
     fn new(checked: &'a CheckedComponent<'a>, wit: Option<&'a Resolve>) -> Self {
-        let mut imported = HashMap::new();
+        let mut imported_resources = HashMap::new();
         for name in &checked.imports {
             if let Some(item) = checked.types.component_item_for_import(name) {
                 let resources = resources_of(&checked.types, name, &item.ty).into_iter();
-                imported.extend(resources.map(|(id, name)| (id, shortened(&name))));
+                imported_resources.extend(resources.map(|(id, name)| (id, shortened(&name))));
             }
         }
         let mut reader = Self {
             type_reader: TypeReader {
                 types: &checked.types,
-                imported,
-                exported: HashMap::new(),
+                imported_resources,
+                exported_resources: HashMap::new(),
             },
             exports: &checked.exports,
             wit,
@@ -88,11 +89,12 @@ impl<'a> ExportReader<'a> {
             };
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
             for (id, name) in resources_of(self.type_reader.types, export, &item.ty) {
-                if self.type_reader.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !visited.insert(id) {
+                let is_imported = self.type_reader.imported_resources.contains_key(&id);
+                if is_imported || name.len() > EXPORT_BYTES_MAX || !visited.insert(id) {
                     continue;
                 }
                 self.type_reader
-                    .exported
+                    .exported_resources
                     .insert(id, ResourceIndex(self.shape.resources.len()));
                 self.shape.resources.push(Resource {
                     interface: interface.clone(),
@@ -165,12 +167,12 @@ impl<'a> ExportReader<'a> {
     }
 
     fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
-        let read = if self.shape.functions.len() < FUNCTIONS_MAX {
+        let outcome = if self.shape.functions.len() < FUNCTIONS_MAX {
             self.reflect_function(interface, export, ty)
         } else {
             Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
         };
-        match read {
+        match outcome {
             Ok((function, part_count)) => {
                 self.part_count += part_count;
                 self.shape.functions.push(function);
@@ -243,32 +245,32 @@ impl<'a> ExportReader<'a> {
         params: &[Field],
         result: Option<&WitType>,
     ) -> Result<(FunctionKind, String), String> {
-        let Some((tag, rest)) = export.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        let Some((tag, path)) = export.strip_prefix('[').and_then(|tagged| tagged.split_once(']')) else {
             return Ok((FunctionKind::Free, export.to_owned()));
         };
-        let (resource, name) = rest.split_once('.').unwrap_or((rest, "new"));
-        let missing = || format!("the resource `{resource}` is not exported");
+        let (resource, name) = path.split_once('.').unwrap_or((path, "new"));
+        let not_exported = || format!("the resource `{resource}` is not exported");
         match (
             tag.trim_start_matches("async").trim_start(),
-            params.first().map(|first| &first.ty),
+            params.first().map(|param| &param.ty),
             result,
         ) {
             ("method", Some(WitType::Borrow(index)), _) => Ok((FunctionKind::Method(*index), name.to_owned())),
             ("constructor", _, Some(WitType::Own(index))) => Ok((FunctionKind::Constructor(*index), name.to_owned())),
             ("constructor", _, Some(WitType::Result { ok: Some(ok), .. })) => match **ok {
                 WitType::Own(index) => Ok((FunctionKind::Constructor(index), name.to_owned())),
-                _ => Err(missing()),
+                _ => Err(not_exported()),
             },
             ("static", _, _) => {
                 let is_named =
                     |exported: &Resource| exported.name == resource && exported.interface.as_ref() == interface;
                 let index = self.shape.resources.iter().position(is_named);
                 Ok((
-                    FunctionKind::Static(ResourceIndex(index.ok_or_else(missing)?)),
+                    FunctionKind::Static(ResourceIndex(index.ok_or_else(not_exported)?)),
                     name.to_owned(),
                 ))
             }
-            ("", ..) => Ok((FunctionKind::Free, rest.to_owned())),
+            ("", ..) => Ok((FunctionKind::Free, path.to_owned())),
             _ => Err(format!("functions of the kind `[{tag}]` are not supported")),
         }
     }
@@ -285,11 +287,11 @@ fn wasi_reason(interface: &str) -> &'static str {
 
 /// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters, and marks the cut with `…`.
 pub(crate) fn shortened(name: &str) -> String {
-    let mut shown: String = name.chars().take(EXPORT_BYTES_MAX).collect();
-    if shown.len() < name.len() {
-        shown.push('…');
+    let mut short: String = name.chars().take(EXPORT_BYTES_MAX).collect();
+    if short.len() < name.len() {
+        short.push('…');
     }
-    shown
+    short
 }
 
 /// Returns whether a type has streams in a list or a variant. The number of streams in a value is then not known before the

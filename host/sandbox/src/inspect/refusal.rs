@@ -14,7 +14,7 @@ pub(super) enum Refusal {
     /// built for a draft of the component model's async functions, whose names and types were different.
     Draft { message: String },
     /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
-    MissingFeature(String),
+    UnsupportedFeature(String),
     /// Compiling the component takes too much work.
     TooMuchWork(String),
 }
@@ -43,7 +43,7 @@ impl From<Refusal> for Error {
                 Self::new(ErrorKind::MalformedComponent, Phase::Load, message)
                     .with_suggestion("build it again with current tools")
             }
-            Refusal::MissingFeature(message) => {
+            Refusal::UnsupportedFeature(message) => {
                 let message = format!(
                     "it uses a feature of WebAssembly that the host does not support: {}",
                     one_line(&message)

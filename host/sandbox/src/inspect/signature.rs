@@ -46,8 +46,8 @@ impl SignatureWriter<'_> {
     }
 
     fn write_types<'b>(&mut self, types: impl Iterator<Item = &'b ComponentValType>, depth: usize) -> Option<()> {
-        for (at, ty) in types.enumerate() {
-            if at > 0 {
+        for (index, ty) in types.enumerate() {
+            if index > 0 {
                 self.push(",")?;
             }
             self.write_type(ty, depth)?;
@@ -71,8 +71,8 @@ impl SignatureWriter<'_> {
     ) -> Option<()> {
         self.push(kind)?;
         self.push("{")?;
-        for (at, (name, ty)) in items.enumerate() {
-            if at > 0 {
+        for (index, (name, ty)) in items.enumerate() {
+            if index > 0 {
                 self.push(",")?;
             }
             self.push(name)?;

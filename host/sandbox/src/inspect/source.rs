@@ -1,4 +1,4 @@
-//! Reads the bytes of components.
+//! Reads component files and the WIT files next to them, and retains the bytes of components within a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,15 +12,15 @@ use super::inspection::AdjacentWit;
 use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum size of all retained components of the process, in bytes. A component that would exceed it is read when
-/// it is compiled.
+/// The maximum size of all retained components of the process, in bytes. A component that would exceed it is not retained, but
+/// read again when it is compiled.
 const RETAINED_BYTES_MAX: u64 = 128 << 20;
 
 /// The size of all retained components of the process, in bytes.
 static RETAINED_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// The source of a component's bytes. A file is read again when it is compiled, so its bytes are in memory only while a
-/// conversation retains them.
+/// The source of a component's bytes. The bytes of a file are in memory only while they are retained; otherwise the file is
+/// read again when the component is compiled.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(ComponentFile),
@@ -62,10 +62,10 @@ impl ComponentFile {
 struct RetainedBytes(Arc<[u8]>);
 
 impl RetainedBytes {
-    /// Counts bytes. Returns `None` if the process would retain more than the limit with them.
+    /// Counts bytes as retained. Returns `None` if the process would then retain more than the limit.
     fn new(bytes: Arc<[u8]>) -> Option<Self> {
         let size = bytes.len() as u64;
-        // Created before the check, so that dropping it corrects the count.
+        // Created before the check, so that the drop corrects the count if the limit is exceeded.
         let retained = Self(bytes);
         let total = RETAINED_BYTES.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         (total <= RETAINED_BYTES_MAX).then_some(retained)
@@ -115,7 +115,7 @@ impl Source {
     }
 }
 
-/// Reads a component file. Refuses one that does not have this digest.
+/// Reads a component file. Refuses a file that does not have this digest.
 fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
     // A model may read the error, so it does not contain the path. The source of the error contains it, for the log.
     let bytes = read_component(path, bytes_max).map_err(|error| {
@@ -179,11 +179,11 @@ fn read_file(path: &Path, bytes_max: u64, setting: Option<&'static str>) -> Resu
             format!("{} is not a regular file", path.display()),
         ));
     }
-    let too_large = |found: u64| {
-        let message = format!("it has {} and may have {}", ByteCount(found), ByteCount(bytes_max));
+    let too_large = |size: u64| {
+        let message = format!("it has {} and may have {}", ByteCount(size), ByteCount(bytes_max));
         let error = Error::new(ErrorKind::FileBytes, Phase::Load, message);
         match setting {
-            Some(setting) => error.with_limit(ExceededLimit::new(setting, bytes_max, found)),
+            Some(setting) => error.with_limit(ExceededLimit::new(setting, bytes_max, size)),
             None => error,
         }
     };
@@ -210,7 +210,7 @@ mod tests {
     const DIGEST: &str = "6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa";
 
     #[test]
-    fn bytes_are_retained_until_they_are_released_and_not_again() {
+    fn bytes_are_retained_until_they_are_released_and_never_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("component.wasm");
         let source = Source::File(ComponentFile::new(path.clone()));

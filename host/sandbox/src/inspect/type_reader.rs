@@ -17,9 +17,9 @@ const NAME_BYTES_PER_PART: usize = 32;
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
     /// The imported resources, with their names.
-    pub(crate) imported: HashMap<ResourceId, String>,
+    pub(crate) imported_resources: HashMap<ResourceId, String>,
     /// The exported resources, with their indexes in the shape.
-    pub(crate) exported: HashMap<ResourceId, ResourceIndex>,
+    pub(crate) exported_resources: HashMap<ResourceId, ResourceIndex>,
 }
 
 /// The number of parts of a function's types. A part is a type that occurs in them, or the name of a parameter, a field or a
@@ -32,8 +32,8 @@ impl PartCount {
         self.0
     }
 
-    fn add(&mut self, more: usize) -> Result<(), String> {
-        self.0 = self.0.saturating_add(more);
+    fn add(&mut self, parts: usize) -> Result<(), String> {
+        self.0 = self.0.saturating_add(parts);
         if self.0 > FUNCTION_PARTS_MAX {
             return Err(format!(
                 "its types have more than {FUNCTION_PARTS_MAX} parts (types, fields and cases; a long name is several parts)"
@@ -128,7 +128,7 @@ impl TypeReader<'_> {
     }
 
     fn resource(&self, id: ResourceId) -> Result<ResourceIndex, String> {
-        match (self.exported.get(&id), self.imported.get(&id)) {
+        match (self.exported_resources.get(&id), self.imported_resources.get(&id)) {
             (Some(index), _) => Ok(*index),
             (None, Some(name)) => Err(format!("it uses the host's resource `{name}`")),
             (None, None) => Err("it uses a resource that is not exported".to_owned()),

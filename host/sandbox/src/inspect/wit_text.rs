@@ -14,12 +14,12 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Prints the WIT packages of a component, except those of WASI. `None` if there are no such packages, if one cannot be
 /// printed, or if the text is too long.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
-    let own = wit
+    let packages = wit
         .packages
         .iter()
         .filter(|(_, package)| package.name.namespace != "wasi");
     let mut printed = String::new();
-    for (id, _) in own {
+    for (id, _) in packages {
         let print = || {
             let mut printer = WitPrinter::default();
             printer.print(wit, id, &[]).ok().map(|()| printer.output.to_string())
@@ -37,7 +37,7 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
 }
 
 /// Describes a function without docs: by its signature, or as a program.
-pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -> String {
+pub(crate) fn description_without_docs(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
         return format!(
             "Runs the program `{plugin}` with arguments and standard input; returns its output and exit status."

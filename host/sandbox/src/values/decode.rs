@@ -34,9 +34,9 @@ impl DecodeError {
         }
     }
 
-    /// Creates the error for a value that is not what its type expects.
-    pub(crate) fn expected(what: &str, found: &Value) -> Self {
-        Self::new(format!("expected {what}, found {}", formatted_value(found)))
+    /// Creates the error for a value that does not have the expected form.
+    pub(crate) fn expected(form: &str, value: &Value) -> Self {
+        Self::new(format!("expected {form}, found {}", formatted_value(value)))
     }
 
     /// Adds a step towards the root to the path.
@@ -127,22 +127,22 @@ impl Decoder<'_> {
             WitType::Bytes => Val::List(decode_bytes(value)?.into_iter().map(Val::U8).collect()),
             WitType::List(item) => Val::List(self.decode_items(value, |_| Some(item.as_ref()))?),
             WitType::Tuple(items) => {
-                let found = expect_array(value)?.len();
-                if found != items.len() {
+                let length = expect_array(value)?.len();
+                if length != items.len() {
                     return Err(DecodeError::new(format!(
-                        "expected an array of {} items, found {found}",
+                        "expected an array of {} items, found {length}",
                         items.len()
                     )));
                 }
-                Val::Tuple(self.decode_items(value, |at| items.get(at))?)
+                Val::Tuple(self.decode_items(value, |index| items.get(index))?)
             }
             WitType::Record(fields) => match value {
                 Value::Object(map) => Val::Record(self.decode_fields(fields, map)?),
                 _ => return Err(DecodeError::expected("an object", value)),
             },
             WitType::Variant(cases) => self.decode_variant(cases, value)?,
-            WitType::Enum(names) => Val::Enum(find_label(names, expect_text(value)?)?.wit.clone()),
-            WitType::Flags(names) => Val::Flags(decode_flags(names, value)?),
+            WitType::Enum(labels) => Val::Enum(find_label(labels, expect_text(value)?)?.wit.clone()),
+            WitType::Flags(labels) => Val::Flags(decode_flags(labels, value)?),
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
                 const FORM: &str = "`null` or `{\"some\": …}`";
@@ -166,16 +166,16 @@ impl Decoder<'_> {
         })
     }
 
-    /// Decodes the items of an array. `ty` returns the type of the item at an index.
+    /// Decodes the items of an array. `type_at` returns the type of the item at an index.
     fn decode_items<'t>(
         &mut self,
         value: &Value,
-        ty: impl Fn(usize) -> Option<&'t WitType>,
+        type_at: impl Fn(usize) -> Option<&'t WitType>,
     ) -> Result<Vec<Val>, DecodeError> {
         let mut decoded = Vec::new();
-        for (at, item) in expect_array(value)?.iter().enumerate() {
-            if let Some(ty) = ty(at) {
-                decoded.push(self.decode(ty, item).map_err(|error| error.within(at))?);
+        for (index, item) in expect_array(value)?.iter().enumerate() {
+            if let Some(ty) = type_at(index) {
+                decoded.push(self.decode(ty, item).map_err(|error| error.within(index))?);
             }
         }
         Ok(decoded)
@@ -293,8 +293,8 @@ fn only_entry<'a>(value: &'a Value, form: &str) -> Result<SingleEntry<'a>, Decod
     };
     match (map.iter().next(), map.len()) {
         (Some((name, payload)), 1) => Ok(SingleEntry(name, payload)),
-        (_, found) => Err(DecodeError::new(format!(
-            "expected {form}, found an object with {found} keys"
+        (_, count) => Err(DecodeError::new(format!(
+            "expected {form}, found an object with {count} keys"
         ))),
     }
 }
@@ -326,45 +326,45 @@ fn expect_byte_stream(value: &Value) -> Result<&str, DecodeError> {
 fn decode_base64(text: &str) -> Result<Vec<u8>, DecodeError> {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
     BASE64.decode(text).map_err(|error| {
-        let why = match error {
+        let reason = match error {
             InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("invalid character at position {}", at + 1),
             InvalidLength(_) => "the text is incomplete".to_owned(),
             InvalidPadding => "it must be padded with `=` to a multiple of four characters".to_owned(),
         };
-        DecodeError::new(format!("expected base64 with `+` and `/`: {why}"))
+        DecodeError::new(format!("expected base64 with `+` and `/`: {reason}"))
     })
 }
 
 fn decode_character(value: &Value) -> Result<char, DecodeError> {
     let mut chars = expect_text(value)?.chars();
     match (chars.next(), chars.next()) {
-        (Some(only), None) => Ok(only),
+        (Some(character), None) => Ok(character),
         _ => Err(DecodeError::expected("a string of one character", value)),
     }
 }
 
-fn decode_flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
-    let mut set: Vec<String> = Vec::new();
-    for (at, item) in expect_array(value)?.iter().enumerate() {
+fn decode_flags(labels: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
+    let mut flags: Vec<String> = Vec::new();
+    for (index, item) in expect_array(value)?.iter().enumerate() {
         let flag = expect_text(item)
-            .and_then(|name| find_label(names, name))
-            .map_err(|error| error.within(at))?;
-        if set.contains(&flag.wit) {
-            return Err(DecodeError::new(format!("the flag `{}` is named twice", flag.json)).within(at));
+            .and_then(|name| find_label(labels, name))
+            .map_err(|error| error.within(index))?;
+        if flags.contains(&flag.wit) {
+            return Err(DecodeError::new(format!("the flag `{}` is named twice", flag.json)).within(index));
         }
-        set.push(flag.wit.clone());
+        flags.push(flag.wit.clone());
     }
-    Ok(set)
+    Ok(flags)
 }
 
-fn find_label<'a>(names: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
-    names.iter().find(|label| label.json == name).ok_or_else(|| {
-        let names = names.iter().map(|label| label.json.as_str());
+fn find_label<'a>(labels: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
+    labels.iter().find(|label| label.json == name).ok_or_else(|| {
+        let names = labels.iter().map(|label| label.json.as_str());
         DecodeError::new(format!("there is no name {}{}", quoted(name), list_names(names)))
     })
 }
 
-/// Lists the valid names for an error message.
+/// Lists the valid names as the end of an error message.
 fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMES_MAX: usize = 40;
     let mut names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
@@ -388,7 +388,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{shown}`")
 }
 
-/// Formats a value for an error message: the value itself if it is short, or else its type.
+/// Formats a value for an error message. Only the type of an array or object and only the length of a long string are shown.
 fn formatted_value(value: &Value) -> String {
     const BYTES_MAX: usize = 60;
     match value {

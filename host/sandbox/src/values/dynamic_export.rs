@@ -118,7 +118,7 @@ pub(crate) struct ListedTool {
     pub(crate) effect: Option<EffectClass>,
 }
 
-/// A tool that a component listed at run time. Its names, texts and schemas have been validated.
+/// A tool that a component listed at run time. Its name, description and schemas have been validated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DiscoveredTool {
     pub(crate) name: String,

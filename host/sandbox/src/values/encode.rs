@@ -11,8 +11,8 @@ use super::types::{Label, ResourceIndex, WitType};
 /// JSON parsers convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type, or has a handle for which the caller passed no entity. It would
-/// be a bug of the host, because wasmtime checks types.
+/// The error for a value that does not have its declared type, or has a handle for which the caller passed no entity. Such a
+/// value is a bug of the host, because wasmtime checks types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type, or has a handle without an entity")]
 pub(crate) struct EncodeError;
@@ -25,28 +25,28 @@ pub(crate) struct FoundHandle {
 }
 
 /// Collects the handles in a value, in the order in which [`encode`] visits them.
-pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandle>) {
+pub(crate) fn find_handles(ty: &WitType, value: &Val, handles: &mut Vec<FoundHandle>) {
     match (ty, value) {
         (WitType::Own(resource) | WitType::Borrow(resource), Val::Resource(handle)) => {
-            found.push(FoundHandle {
+            handles.push(FoundHandle {
                 resource: *resource,
                 handle: *handle,
             });
         }
         (WitType::List(item), Val::List(values)) if item.holds_resources() => {
-            values.iter().for_each(|value| find_handles(item, value, found));
+            values.iter().for_each(|value| find_handles(item, value, handles));
         }
         (WitType::Tuple(items), Val::Tuple(values)) => {
             items
                 .iter()
                 .zip(values)
-                .for_each(|(item, value)| find_handles(item, value, found));
+                .for_each(|(item, value)| find_handles(item, value, handles));
         }
         (WitType::Record(fields), Val::Record(values)) => {
             fields
                 .iter()
                 .zip(values)
-                .for_each(|(field, (_, value))| find_handles(&field.ty, value, found));
+                .for_each(|(field, (_, value))| find_handles(&field.ty, value, handles));
         }
         (WitType::Variant(cases), Val::Variant(name, Some(payload))) => {
             let ty = cases
@@ -54,12 +54,12 @@ pub(crate) fn find_handles(ty: &WitType, value: &Val, found: &mut Vec<FoundHandl
                 .find(|case| case.label.wit == *name)
                 .and_then(|case| case.ty.as_ref());
             if let Some(ty) = ty {
-                find_handles(ty, payload, found);
+                find_handles(ty, payload, handles);
             }
         }
-        (WitType::Option(inner), Val::Option(Some(value))) => find_handles(inner, value, found),
+        (WitType::Option(inner), Val::Option(Some(value))) => find_handles(inner, value, handles),
         (WitType::Result { ok: Some(ty), .. }, Val::Result(Ok(Some(value))))
-        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => find_handles(ty, value, found),
+        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => find_handles(ty, value, handles),
         _ => {}
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn encode(
         (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
             json!({"err": encode_payload(err.as_deref(), payload.map(|payload| *payload), entities)?})
         }
-        // The bytes of a stream are text, or a data URL.
+        // The bytes of a stream have already become text or a data URL.
         (WitType::Stream(_), Val::String(text)) => Value::String(text),
         (WitType::Stream(item), Val::List(values)) => Value::Array(
             values

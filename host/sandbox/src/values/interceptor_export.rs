@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The indexes in [`Shape::functions`](super::types::Shape::functions) of the functions of an interceptor.
+/// The indexes of an interceptor's functions in [`Shape::functions`](super::types::Shape::functions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InterceptorExport {
     /// The function that decides about a call.
     pub(crate) before: usize,
-    /// The function that reviews its outcome.
+    /// The function that reviews the outcome of a call.
     pub(crate) after: usize,
 }

@@ -11,8 +11,8 @@ use super::types::{Case, Field, Function, FunctionKind, Label, Shape, WitType};
 mod known_answers;
 mod properties;
 
-/// A function that takes a `value` of a type and returns a tuple with one value of that type.
-fn function(ty: &WitType) -> Function {
+/// Creates a function that takes a `value` of a type and returns a tuple with one value of that type.
+fn echo_function(ty: &WitType) -> Function {
     let mut shape = Shape {
         functions: vec![Function {
             interface: None,
@@ -41,14 +41,14 @@ fn arguments(value: Value) -> Map<String, Value> {
     Map::from_iter([("value".to_owned(), value)])
 }
 
-/// Decodes an argument `value`.
-fn decoded(ty: &WitType, value: Value) -> Result<Val, String> {
-    let params = function(ty).params;
-    let decoded = decode_arguments(&params, &arguments(value), &mut NoHandles).map_err(|error| error.to_string())?;
-    Ok(decoded.into_iter().next().unwrap())
+/// Decodes the argument `value` of the echo function.
+fn decode_value(ty: &WitType, value: Value) -> Result<Val, String> {
+    let params = echo_function(ty).params;
+    let values = decode_arguments(&params, &arguments(value), &mut NoHandles).map_err(|error| error.to_string())?;
+    Ok(values.into_iter().next().unwrap())
 }
 
-fn encoded(ty: &WitType, value: &Val) -> Value {
+fn encode_value(ty: &WitType, value: &Val) -> Value {
     encode(ty, value.clone(), &mut std::iter::empty()).unwrap()
 }
 

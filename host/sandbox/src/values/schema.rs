@@ -60,7 +60,7 @@ fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
         function
             .outcome()
             .0
-            .map_or_else(|| json!({"type": "null"}), |ty| generator.of(ty)),
+            .map_or_else(|| json!({"type": "null"}), |ty| generator.schema_of(ty)),
     )
 }
 
@@ -101,7 +101,7 @@ struct SchemaGenerator<'a> {
 }
 
 impl SchemaGenerator<'_> {
-    fn of(&self, ty: &WitType) -> Value {
+    fn schema_of(&self, ty: &WitType) -> Value {
         match ty {
             WitType::Bool => json!({"type": "boolean"}),
             WitType::S8 => integer(i8::MIN, i8::MAX),
@@ -125,37 +125,38 @@ impl SchemaGenerator<'_> {
             WitType::Char => json!({"type": "string", "minLength": 1, "maxLength": 1}),
             WitType::String => json!({"type": "string"}),
             WitType::Bytes => json!({"type": "string", "contentEncoding": "base64", "pattern": BASE64_PATTERN}),
-            WitType::List(item) => array_of(self.of(item)),
-            WitType::Tuple(items) => schema([
+            WitType::List(item) => array_of(self.schema_of(item)),
+            WitType::Tuple(items) => schema_with([
                 ("type", json!("array")),
-                ("prefixItems", items.iter().map(|item| self.of(item)).collect()),
+                ("prefixItems", items.iter().map(|item| self.schema_of(item)).collect()),
                 ("items", json!(false)),
                 ("minItems", json!(items.len())),
             ]),
             WitType::Record(fields) => self.object(fields),
-            WitType::Variant(cases) => schema([("oneOf", cases.iter().map(|case| self.case(case)).collect())]),
-            WitType::Enum(names) => with_label_docs(json!({"type": "string", "enum": json_names(names)}), names),
-            WitType::Flags(names) => with_label_docs(
-                json!({"type": "array", "items": {"type": "string", "enum": json_names(names)}, "uniqueItems": true}),
-                names,
+            WitType::Variant(cases) => schema_with([("oneOf", cases.iter().map(|case| self.case(case)).collect())]),
+            WitType::Enum(labels) => with_label_docs(json!({"type": "string", "enum": json_names(labels)}), labels),
+            WitType::Flags(labels) => with_label_docs(
+                json!({"type": "array", "items": {"type": "string", "enum": json_names(labels)}, "uniqueItems": true}),
+                labels,
             ),
             WitType::Option(inner) => self.option(inner),
             WitType::Result { ok, err } => {
                 let side = |name: &str, ty: &Option<Box<WitType>>| {
                     tagged(
                         name,
-                        ty.as_ref().map_or_else(|| json!({"type": "null"}), |ty| self.of(ty)),
+                        ty.as_ref()
+                            .map_or_else(|| json!({"type": "null"}), |ty| self.schema_of(ty)),
                     )
                 };
-                schema([("oneOf", Value::Array(vec![side("ok", ok), side("err", err)]))])
+                schema_with([("oneOf", Value::Array(vec![side("ok", ok), side("err", err)]))])
             }
             WitType::Stream(item) if **item == WitType::U8 => {
                 json!({"type": "string", "description": "Text, or a data URL of bytes that are not UTF-8."})
             }
-            WitType::Stream(item) => array_of(self.of(item)),
+            WitType::Stream(item) => array_of(self.schema_of(item)),
             WitType::Future(payload) => payload
                 .as_ref()
-                .map_or_else(|| json!({"type": "null"}), |payload| self.of(payload)),
+                .map_or_else(|| json!({"type": "null"}), |payload| self.schema_of(payload)),
             WitType::Own(index) | WitType::Borrow(index) => self.handle(&self.resources[index.0]),
         }
     }
@@ -164,25 +165,25 @@ impl SchemaGenerator<'_> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for Field { label, ty } in fields {
-            properties.insert(label.json.clone(), with_docs(self.of(ty), label.docs.as_deref()));
+            properties.insert(label.json.clone(), with_docs(self.schema_of(ty), label.docs.as_deref()));
             if !matches!(ty, WitType::Option(_)) {
                 required.push(label.json.clone());
             }
         }
-        let mut fields = Map::new();
-        fields.insert("type".to_owned(), json!("object"));
-        fields.insert("properties".to_owned(), Value::Object(properties));
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(properties));
         if !required.is_empty() {
-            fields.insert("required".to_owned(), required.into());
+            schema.insert("required".to_owned(), required.into());
         }
-        fields.insert("additionalProperties".to_owned(), json!(false));
-        Value::Object(fields)
+        schema.insert("additionalProperties".to_owned(), json!(false));
+        Value::Object(schema)
     }
 
     fn case(&self, case: &Case) -> Value {
         let name = &case.label.json;
         let schema = match &case.ty {
-            Some(ty) => tagged(name, self.of(ty)),
+            Some(ty) => tagged(name, self.schema_of(ty)),
             None => json!({"const": name}),
         };
         with_docs(schema, case.label.docs.as_deref())
@@ -190,10 +191,11 @@ impl SchemaGenerator<'_> {
 
     fn option(&self, inner: &WitType) -> Value {
         if inner.encodes_null() {
-            return or_null(tagged("some", self.of(inner)));
+            return or_null(tagged("some", self.schema_of(inner)));
         }
-        match self.of(inner) {
-            // The short form `"type": ["…", "null"]`, which models follow best. An `enum` would also have to list `null`.
+        match self.schema_of(inner) {
+            // The short form `"type": ["…", "null"]`, which models follow best. It does not fit an `enum`, which would also
+            // have to list `null`.
             Value::Object(mut schema)
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
@@ -223,19 +225,18 @@ impl SchemaGenerator<'_> {
     }
 }
 
-/// Returns a schema with these fields. Unlike `json!`, it moves the values: at each level, that macro would copy the schemas
-/// inside.
-fn schema<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Value::Object(fields.collect())
+/// Returns a schema with these keywords. It moves their values, whereas `json!` would copy the nested schemas at each level.
+fn schema_with<const N: usize>(keywords: [(&str, Value); N]) -> Value {
+    let keywords = keywords.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::Object(keywords.collect())
 }
 
 fn array_of(items: Value) -> Value {
-    schema([("type", json!("array")), ("items", items)])
+    schema_with([("type", json!("array")), ("items", items)])
 }
 
-fn or_null(other: Value) -> Value {
-    schema([("anyOf", Value::Array(vec![other, json!({"type": "null"})]))])
+fn or_null(schema: Value) -> Value {
+    schema_with([("anyOf", Value::Array(vec![schema, json!({"type": "null"})]))])
 }
 
 fn integer(minimum: impl Into<i64>, maximum: impl Into<i64>) -> Value {
@@ -249,7 +250,7 @@ fn json_names(labels: &[Label]) -> Vec<&str> {
 /// Returns the schema of an object with one property, for a case with a payload.
 fn tagged(name: &str, payload: Value) -> Value {
     let properties = Value::Object(Map::from_iter([(name.to_owned(), payload)]));
-    schema([
+    schema_with([
         ("type", json!("object")),
         ("properties", properties),
         ("required", json!([name])),
@@ -261,7 +262,7 @@ fn tagged(name: &str, payload: Value) -> Value {
 fn with_docs(mut schema: Value, docs: Option<&str>) -> Value {
     if let (Value::Object(fields), Some(docs)) = (&mut schema, docs) {
         let description = match fields.get("description").and_then(Value::as_str) {
-            Some(own) => format!("{docs}\n{own}"),
+            Some(description) => format!("{docs}\n{description}"),
             None => docs.to_owned(),
         };
         fields.insert("description".to_owned(), json!(description));
@@ -269,7 +270,7 @@ fn with_docs(mut schema: Value, docs: Option<&str>) -> Value {
     schema
 }
 
-/// Adds the docs of names to a schema.
+/// Adds the docs of labels to a schema's description.
 fn with_label_docs(schema: Value, labels: &[Label]) -> Value {
     let docs: Vec<_> = labels
         .iter()

@@ -7,11 +7,11 @@ use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
 use toolwit_core::text::{json_weight, parse_json, printable};
 use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
 
-/// Returns whether a type is `tool-result`. It is recognized by its fields.
+/// Returns whether a type is `tool-result`. The type is recognized by its fields.
 pub(crate) fn is_tool_result(ty: &WitType) -> bool {
-    let is_record = |ty: &WitType, names: &[&str], fits: &dyn Fn(&[Field]) -> bool| {
+    let is_record = |ty: &WitType, names: &[&str], has_types: &dyn Fn(&[Field]) -> bool| {
         matches!(ty, WitType::Record(fields)
-            if fields.iter().map(|field| field.label.wit.as_str()).eq(names.iter().copied()) && fits(fields))
+            if fields.iter().map(|field| field.label.wit.as_str()).eq(names.iter().copied()) && has_types(fields))
     };
     let are_texts = |fields: &[Field]| fields.iter().all(|field| field.ty == WitType::String);
     let names = ["for-llm", "for-user", "silent", "is-error", "artifacts", "background"];

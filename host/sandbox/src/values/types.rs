@@ -8,7 +8,7 @@ use super::dynamic_export::DynamicExport;
 use super::interceptor_export::InterceptorExport;
 use toolwit_core::EffectClass;
 
-/// A WIT type, with resolved names.
+/// A WIT type. References to named types are resolved.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum WitType {
     Bool,
@@ -89,7 +89,12 @@ pub(crate) struct Case {
 impl WitType {
     /// Returns whether a value of this type can be JSON `null`, so that an option of this type needs an explicit `some`.
     pub(crate) fn encodes_null(&self) -> bool {
-        matches!(self, Self::Option(_) | Self::Future(None))
+        match self {
+            Self::Option(_) | Self::Future(None) => true,
+            // A future becomes the value that it yields.
+            Self::Future(Some(value)) => value.encodes_null(),
+            _ => false,
+        }
     }
 
     /// Returns whether a value of this type can contain a stream or a future.
@@ -191,7 +196,7 @@ pub(crate) struct Function {
     pub(crate) returns_tool_result: bool,
     /// The docs.
     pub(crate) docs: Option<String>,
-    /// The effect class that the author claims.
+    /// The effect class that the author declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effect: Option<EffectClass>,
     /// The schema of the parameters.
@@ -203,7 +208,8 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Returns the types of a successful and of a failed result: the two sides of a `result`, or else the result itself.
+    /// Returns the type of a successful and the type of a failed call: the two sides of a `result`. Any other type is that of a
+    /// successful call.
     pub(crate) fn outcome(&self) -> (Option<&WitType>, Option<&WitType>) {
         match &self.result {
             Some(WitType::Result { ok, err }) => (ok.as_deref(), err.as_deref()),
@@ -246,9 +252,9 @@ pub(crate) struct Resource {
     /// Whether its methods are tools from the start of a conversation, and act on the most recently returned instance.
     #[serde(default)]
     pub(crate) chained: bool,
-    /// The index of its `id: func() -> string`, if it has one.
+    /// The index of its method `id: func() -> string` in [`Shape::functions`], if it has one.
     pub(crate) id: Option<usize>,
-    /// The index of its `describe`, a method without parameters, if it has one.
+    /// The index of its method `describe`, without parameters, in [`Shape::functions`], if it has one.
     pub(crate) describe: Option<usize>,
 }
 

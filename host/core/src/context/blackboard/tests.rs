@@ -28,7 +28,7 @@ fn objects_are_found_by_name_and_by_simple_or_full_type() {
     assert_eq!(
         board.get("buyer").unwrap().value()["id"],
         "c",
-        "the newest object with a name replaces the earlier one"
+        "a name refers to the newest object with this name"
     );
     assert_eq!(board.last("customer").unwrap().value()["id"], "c");
     assert_eq!(board.count("shop/customers@1.0.0#customer"), 3);
@@ -43,7 +43,7 @@ struct Point {
 }
 
 #[test]
-fn a_rust_value_is_read_back_unchanged() {
+fn newest_object_of_a_rust_type_is_read_back_unchanged() {
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     board.put(Artifact::of(&Point { x: 1 }).unwrap()).unwrap();
     board.put(Artifact::of(&Point { x: 2 }).unwrap()).unwrap();
@@ -54,22 +54,22 @@ fn a_rust_value_is_read_back_unchanged() {
 
 #[test]
 fn a_full_board_refuses_further_objects_with_the_name_of_the_limit() {
-    let few = MemoryBlackboard::with_limits(BlackboardLimits {
+    let one_entry_board = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 1,
         bytes_max: 10_000,
     });
-    few.put(customer("a")).unwrap();
-    let error = few.put(customer("b")).unwrap_err();
+    one_entry_board.put(customer("a")).unwrap();
+    let error = one_entry_board.put(customer("b")).unwrap_err();
     assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_entries_max");
-    let small = MemoryBlackboard::with_limits(BlackboardLimits {
+    let small_board = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 10,
         bytes_max: 1_000,
     });
-    small.put(customer("a")).unwrap();
-    let error = small.put(customer(&"x".repeat(1_000))).unwrap_err();
+    small_board.put(customer("a")).unwrap();
+    let error = small_board.put(customer(&"x".repeat(1_000))).unwrap_err();
     assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_bytes_max");
     assert_eq!(error.kind, ErrorKind::Resources);
-    assert_eq!((ids(&few), ids(&small)), (vec!["a".to_owned()], vec!["a".to_owned()]));
+    assert_eq!([ids(&one_entry_board), ids(&small_board)], [["a"], ["a"]]);
 }
 
 // attack: B20
@@ -113,7 +113,7 @@ fn a_nested_board_inherits_objects_and_shares_new_ones_by_rule() {
 
 // accept: 140
 #[test]
-fn blackboard_needs_a_process() {
+fn context_without_blackboard_returns_an_error() {
     let error = ToolContext::new().blackboard().err().unwrap();
     assert!(error.to_string().contains("no blackboard"), "{error}");
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());

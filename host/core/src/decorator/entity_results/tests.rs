@@ -24,7 +24,7 @@ impl City {
     }
 }
 
-/// Returns what a tool with this result returns after its results are read as cities.
+/// Returns the result of a tool that returns `result` and is decorated with `returns::<City>`.
 async fn read(result: ToolResult) -> ToolResult {
     let tool = NativeTool::new("find", "Finds cities.", json!({"type": "object"}), move |_, _| {
         let result = result.clone();
@@ -76,7 +76,7 @@ async fn an_object_or_a_list_of_objects_becomes_entities() {
 
 // accept: 35
 #[tokio::test]
-async fn of_a_mixed_list_only_the_expected_objects_count() {
+async fn only_the_cities_of_a_mixed_list_become_entities() {
     let result = read(ToolResult::value(
         json!([{"id": "ulm"}, 7, null, {"name": "no id"}, ["ulm"]]),
     ))
@@ -93,8 +93,8 @@ async fn of_a_mixed_list_only_the_expected_objects_count() {
 
 // accept: 35
 #[tokio::test]
-async fn null_other_values_and_failures_bring_nothing() {
-    let others = [
+async fn results_without_cities_errors_and_pending_results_do_not_change() {
+    let results = [
         ToolResult::value(json!(null)),
         ToolResult::value(json!([])),
         ToolResult::value(json!(["ulm"])),
@@ -103,10 +103,10 @@ async fn null_other_values_and_failures_bring_nothing() {
         ToolResult::error("{\"id\": \"ulm\"}"),
         ToolResult::background("{\"id\": \"ulm\"}"),
     ];
-    for other in others {
-        let result = read(other.clone()).await;
-        assert_eq!((&result.for_llm, &result.value), (&other.for_llm, &other.value));
-        assert!(result.providers.is_empty(), "{}", other.for_llm);
+    for original in results {
+        let result = read(original.clone()).await;
+        assert_eq!((&result.for_llm, &result.value), (&original.for_llm, &original.value));
+        assert!(result.providers.is_empty(), "{}", original.for_llm);
         assert!(result.output.is_none());
     }
 }
@@ -116,11 +116,11 @@ async fn fields_that_the_type_does_not_serialise_are_omitted() {
     let result = read(ToolResult::value(json!({"id": "ulm", "secret": "hunter2"}))).await;
     assert!(!result.for_llm.contains("hunter2"), "{}", result.for_llm);
     assert_eq!(result.downcast::<City>().unwrap().secret.as_deref(), Some("hunter2"));
-    let own_text = ToolResult {
+    let with_other_text = ToolResult {
         for_llm: "One city.".to_owned(),
         ..ToolResult::value(json!({"id": "ulm"}))
     };
-    let result = read(own_text).await;
+    let result = read(with_other_text).await;
     assert_eq!(
         (result.for_llm.as_str(), ids(&result)),
         ("One city.", vec!["ulm".to_owned()])
@@ -128,10 +128,10 @@ async fn fields_that_the_type_does_not_serialise_are_omitted() {
 }
 
 #[tokio::test]
-async fn entities_of_the_tool_itself_stay() {
-    let own = read(ToolResult::of(std::sync::Arc::new(7)).unwrap()).await;
+async fn rust_values_and_entities_of_the_tool_itself_stay() {
+    let number = read(ToolResult::of(std::sync::Arc::new(7)).unwrap()).await;
     assert_eq!(
-        own.downcast::<i32>().as_deref(),
+        number.downcast::<i32>().as_deref(),
         Some(&7),
         "a result that is not a city keeps its Rust value"
     );

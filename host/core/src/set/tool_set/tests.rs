@@ -42,7 +42,7 @@ fn clashing_tools_get_names_of_their_own() {
 }
 
 #[test]
-fn name_stays_reserved_after_removal() {
+fn a_name_stays_assigned_to_its_id_after_removal() {
     let mut set = ToolSet::new();
     set.add(tool("x", &["look"]));
     set.remove(&ToolId::native("x"));
@@ -56,11 +56,11 @@ fn name_stays_reserved_after_removal() {
 
 // accept: 114
 #[test]
-fn reserved_name_is_assigned_to_the_host_only() {
+fn a_reserved_name_is_not_assigned_to_a_native_tool() {
     let mut set = ToolSet::new();
     set.reserve(ToolName::parse("search_tools").unwrap());
     assert_ne!(
-        set.add(tool("plugin", &["search_tools"])).name().as_str(),
+        set.add(tool("search", &["search_tools"])).name().as_str(),
         "search_tools"
     );
 }
@@ -72,7 +72,7 @@ fn unknown_name_returns_similar_ones() {
     set.add(tool("a", &["search_customer"]));
     set.add(tool("b", &["evaluate"]));
     let ToolLookup::Unknown(nearest) = set.look_up("serch_customers") else {
-        panic!("it is not there")
+        panic!("the name must be unknown")
     };
     assert_eq!(
         nearest.iter().map(ToolName::as_str).collect::<Vec<_>>(),
@@ -87,7 +87,7 @@ fn names(tools: &ToolSet) -> Vec<&str> {
     tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-fn described(description: &str, schema: serde_json::Value) -> Arc<dyn Tool> {
+fn look_tool(description: &str, schema: serde_json::Value) -> Arc<dyn Tool> {
     let tool = NativeTool::new("look", description, schema, |_, _| async { Ok(ToolResult::text("")) });
     Arc::new(tool.unwrap())
 }
@@ -97,32 +97,32 @@ fn described(description: &str, schema: serde_json::Value) -> Arc<dyn Tool> {
 fn adding_a_tool_again_replaces_its_definition_and_keeps_name_and_position() {
     let mut set = ToolSet::new();
     let schema = json!({"type": "object"});
-    set.add(described("Looks.", schema.clone()));
+    set.add(look_tool("Looks.", schema.clone()));
     set.add(tool("other", &["other"]));
     let before = set.by_id(&ToolId::native("look")).unwrap().definition.clone();
     let look = ToolName::parse("look").unwrap();
     assert_eq!(
-        set.add(described("Looks.", schema.clone())),
+        set.add(look_tool("Looks.", schema.clone())),
         AddOutcome::Rebound(look.clone())
     );
     let same = &set.by_id(&ToolId::native("look")).unwrap().definition;
     assert!(Arc::ptr_eq(&before, same), "an equal definition stays the same object");
     let strict = json!({"type": "object", "required": ["at"]});
     assert_eq!(
-        set.add(described("Looks.", strict.clone())),
+        set.add(look_tool("Looks.", strict.clone())),
         AddOutcome::Redefined(look.clone())
     );
     assert_eq!(
         *set.by_id(&ToolId::native("look")).unwrap().definition.input_schema,
         strict
     );
-    assert_eq!(set.add(described("Looks away.", strict)), AddOutcome::Redefined(look));
+    assert_eq!(set.add(look_tool("Looks away.", strict)), AddOutcome::Redefined(look));
     assert_eq!(names(&set), ["look", "other"]);
 }
 
-async fn answer(set: &ToolSet, name: &str) -> String {
+async fn call_for_text(set: &ToolSet, name: &str) -> String {
     let ToolLookup::Found(named) = set.look_up(name) else {
-        panic!("`{name}` is not there")
+        panic!("the set must have the tool `{name}`")
     };
     match named.tool.call(Arguments::new(), &ToolContext::new()).await {
         Ok(result) => result.for_llm,
@@ -130,7 +130,7 @@ async fn answer(set: &ToolSet, name: &str) -> String {
     }
 }
 
-fn denial() -> Arc<dyn Decorator> {
+fn denying_gate() -> Arc<dyn Decorator> {
     Arc::new(ApprovalGate::new(|request: &ApprovalRequest| Approval::Denied {
         reason: format!("`{}` is dangerous", request.name),
     }))
@@ -147,7 +147,7 @@ async fn a_decorator_applies_to_every_tool_of_an_identity_whenever_it_is_added()
         "native#customer.delete(c-9)",
         "by_name",
     ] {
-        set.decorate(&ToolSelector::from(id), denial());
+        set.decorate(&ToolSelector::from(id), denying_gate());
     }
     let erase = || tool("erase", &["erase"]);
     let db = ToolId::native("db");
@@ -168,11 +168,11 @@ async fn a_decorator_applies_to_every_tool_of_an_identity_whenever_it_is_added()
         "by_name",
         "adopted",
     ] {
-        let answer = answer(&set, guarded).await;
+        let answer = call_for_text(&set, guarded).await;
         assert!(answer.contains("is dangerous"), "{guarded}: {answer}");
     }
     set.add(tool("customer.deleted(c-1)", &["free"]));
-    assert_eq!(answer(&set, "free").await, "customer.deleted(c-1)");
+    assert_eq!(call_for_text(&set, "free").await, "customer.deleted(c-1)");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_decorator_is_applied_once_and_stays_with_the_id_that_it_was_attached_
     let mut set = ToolSet::new();
     let id = ToolId::native("pay");
     set.add(tool("pay", &["pay"]));
-    let gate = denial();
+    let gate = denying_gate();
     set.attach(&id, &gate);
     set.attach(&id, &gate);
     set.add(set.by_id(&id).unwrap().tool.clone());
@@ -191,23 +191,23 @@ async fn a_decorator_is_applied_once_and_stays_with_the_id_that_it_was_attached_
     );
     set.remove(&id);
     set.add(tool("pay", &["pay"]));
-    assert!(answer(&set, "pay").await.contains("is dangerous"));
+    assert!(call_for_text(&set, "pay").await.contains("is dangerous"));
 }
 
 #[test]
 fn an_excluded_tool_cannot_be_added_in_any_form_until_it_is_admitted() {
     let mut set = ToolSet::new();
     let pay = || tool("pay", &["pay"]);
-    let inner = || -> Arc<dyn Tool> {
+    let pay_in_facade = || -> Arc<dyn Tool> {
         let id = ToolId::native("pay").within(&ToolId::native("bank"));
         Arc::new(pay().with_identity(id, vec!["bank_pay".into()]))
     };
     set.add(pay());
-    set.add(inner());
+    set.add(pay_in_facade());
     let id = ToolId::native("pay");
     assert_eq!(set.exclude(&id).len(), 2);
     assert_eq!(set.add(pay()), AddOutcome::Excluded(ToolName::parse("pay").unwrap()));
-    assert!(matches!(set.add(inner()), AddOutcome::Excluded(_)));
+    assert!(matches!(set.add(pay_in_facade()), AddOutcome::Excluded(_)));
     assert!(!set.adopt(ToolName::parse("new").unwrap(), Arc::new(pay().with_name("new"))));
     assert!(set.is_empty() && matches!(set.look_up("pay"), ToolLookup::Removed(_)));
     assert!(set.admit(&id) && !set.admit(&id));
@@ -231,7 +231,7 @@ async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorator
     let guarded = tool("pay", &["pay"]).with_approval(|_: &ApprovalRequest| Approval::Denied { reason: "no".into() });
     set.add(Arc::new(guarded));
     set.add(tool("pay", &["pay"]));
-    assert!(answer(&set, "pay").await.contains("not approved"));
+    assert!(call_for_text(&set, "pay").await.contains("not approved"));
     set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
     set.add(tool("ask", &["ask"]));
     assert_eq!(
@@ -244,14 +244,14 @@ async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorator
 #[test]
 fn a_removed_tool_keeps_its_guards() {
     let mut set = ToolSet::new();
-    set.decorate(&ToolSelector::from("pay"), denial());
+    set.decorate(&ToolSelector::from("pay"), denying_gate());
     set.add(tool("pay", &["pay"]));
     set.add(Arc::new(tool("ask", &["ask"]).return_direct()));
-    for (id, guards) in [("pay", 1), ("ask", 0)] {
+    for (id, guard_count) in [("pay", 1), ("ask", 0)] {
         let id = ToolId::native(id);
-        assert_eq!(set.guards(&id).len(), guards);
+        assert_eq!(set.guards(&id).len(), guard_count);
         set.remove(&id);
-        assert_eq!(set.guards(&id).len(), guards, "{id}");
+        assert_eq!(set.guards(&id).len(), guard_count, "{id}");
     }
 }
 
@@ -260,9 +260,9 @@ fn a_removed_tool_keeps_its_guards() {
 fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
     let mut set = ToolSet::new();
     set.add(tool("search", &["search"]));
-    set.decorate(&ToolSelector::later("github_search"), denial());
-    let found = || tool("github/search", &["search", "github_search"]);
-    assert!(set.decorated(found()).decorator().is_some());
+    set.decorate(&ToolSelector::later("github_search"), denying_gate());
+    let github_search = || tool("github/search", &["search", "github_search"]);
+    assert!(set.decorated(github_search()).decorator().is_some());
     let other = tool("other", &["other", "github_search"]);
     assert!(set.decorated(other).decorator().is_none(), "its name would be `other`");
 }
@@ -271,7 +271,7 @@ fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
 fn the_guards_of_a_tool_cover_the_method_that_binds_it_to_an_entity() {
     let mut set = ToolSet::new();
     set.add(tool("pay", &["pay"]));
-    let guard = denial();
+    let guard = denying_gate();
     let not_a_guard = tool("any", &["any"]).return_direct().decorator().unwrap().clone();
     for decorator in [&guard, &not_a_guard] {
         set.attach(&ToolId::native("pay"), decorator);

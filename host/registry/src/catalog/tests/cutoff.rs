@@ -1,11 +1,11 @@
-//! Hits that are too weak to be returned.
+//! Tests of the cutoff: hits that are too weak are omitted.
 
 use super::*;
 
 // accept: 111
 #[test]
 fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
-    let mut catalog = shelf();
+    let mut catalog = samples();
     catalog.put(
         "n",
         [Document::new(
@@ -15,8 +15,8 @@ fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
         )],
     );
     let query = Query::new("weather forecast for the city of Oslo");
-    assert_eq!(names(&catalog, &query), ["get_weather"]);
-    assert!(names(&catalog, &query.with_cutoff(Cutoff::None)).contains(&"note".to_owned()));
+    assert_eq!(hit_names(&catalog, &query), ["get_weather"]);
+    assert!(hit_names(&catalog, &query.with_cutoff(Cutoff::None)).contains(&"note".to_owned()));
 }
 
 // accept: 111
@@ -33,14 +33,14 @@ fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
     );
     catalog.put("b", [Document::new("b", "seat_seat", "seat")]);
     let wanted = "book a train ticket from the station, window seat";
-    assert_eq!(names(&catalog, &Query::new(wanted)), ["book_train"]);
-    assert_eq!(names(&catalog, &Query::new("seat"))[0], "seat_seat");
+    assert_eq!(hit_names(&catalog, &Query::new(wanted)), ["book_train"]);
+    assert_eq!(hit_names(&catalog, &Query::new("seat"))[0], "seat_seat");
 }
 
 // accept: 111
 #[test]
-fn confident_search_is_quiet_when_no_tool_fits() {
-    let mut catalog = shelf();
+fn confident_search_returns_no_hits_if_no_tool_fits() {
+    let mut catalog = samples();
     for name in ["get_pollen", "get_time", "get_news", "get_station_name"] {
         let about = format!(
             "Gets the {} of a place, how much there is of it",
@@ -48,16 +48,19 @@ fn confident_search_is_quiet_when_no_tool_fits() {
         );
         catalog.put(name, [Document::new(name, name, about)]);
     }
-    let found = |intent: &str| names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
+    let confident_names = |intent: &str| hit_names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
     for intent in [
         "How much is 100 dollars in euros?",
         "How do I get to the airport?",
         "Thanks, that is great!",
         "Can you help me with something?",
     ] {
-        assert_eq!(found(intent), [""; 0], "{intent}");
+        assert_eq!(confident_names(intent), [""; 0], "{intent}");
     }
-    assert_eq!(found("How much pollen is there today?"), ["get_pollen"]);
-    assert_eq!(found("Convert 100 dollars to another currency"), ["convert_currency"]);
-    assert_eq!(found("get_news"), ["get_news"], "a name is always confident");
+    assert_eq!(confident_names("How much pollen is there today?"), ["get_pollen"]);
+    assert_eq!(
+        confident_names("Convert 100 dollars to another currency"),
+        ["convert_currency"]
+    );
+    assert_eq!(confident_names("get_news"), ["get_news"], "a name is always confident");
 }

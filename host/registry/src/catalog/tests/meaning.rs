@@ -1,6 +1,6 @@
-//! Search by words and vectors.
+//! Tests of the search by meaning.
 
-use super::methods::fill_shop;
+use super::methods::add_shop;
 use super::*;
 
 /// An embedding model that knows groups of synonyms.
@@ -15,16 +15,16 @@ impl EmbeddingModel for Synonyms {
             ["account", "delete", "forget"],
         ];
         let mut sum = vec![0.0; groups.len()];
-        for word in crate::catalog::words(text) {
-            let row = groups.iter().position(|group| group.contains(&word.as_str()));
-            row.into_iter().for_each(|row| sum[row] += 1.0);
+        for word in words(text) {
+            let index = groups.iter().position(|group| group.contains(&word.as_str()));
+            index.into_iter().for_each(|index| sum[index] += 1.0);
         }
         sum.iter().any(|count| *count > 0.0).then_some(sum)
     }
 }
 
-/// Returns the tools of a catalog in one that also searches by meaning.
-pub(super) fn with_meaning(fill: impl Fn(&mut Catalog)) -> Catalog {
+/// Creates a catalog that also searches by meaning, and fills it.
+pub(super) fn semantic_catalog(fill: impl Fn(&mut Catalog)) -> Catalog {
     let mut catalog = Catalog::new().with_embedding_model(Arc::new(Synonyms));
     fill(&mut catalog);
     catalog
@@ -32,22 +32,25 @@ pub(super) fn with_meaning(fill: impl Fn(&mut Catalog)) -> Catalog {
 
 #[test]
 fn tool_without_a_word_in_common_is_found_by_its_meaning() {
-    let found = |intent: &str, cutoff| {
+    let names_by_meaning = |intent: &str, cutoff| {
         let query = Query::new(intent).with_cutoff(cutoff);
-        assert!(names(&shelf(), &query).is_empty(), "{intent}: by its words");
-        names(&with_meaning(fill_shelf), &query)
+        assert!(
+            hit_names(&samples(), &query).is_empty(),
+            "{intent}: no tool is found by words only"
+        );
+        hit_names(&semantic_catalog(add_sample_tools), &query)
     };
     for cutoff in [Cutoff::None, Cutoff::Relative, Cutoff::Confident] {
-        assert_eq!(found("Do I need an umbrella?", cutoff), ["get_weather"]);
-        assert_eq!(found("my photos: a photo", cutoff), ["resize_image"]);
-        assert_eq!(found("something else", cutoff), [""; 0]);
+        assert_eq!(names_by_meaning("Do I need an umbrella?", cutoff), ["get_weather"]);
+        assert_eq!(names_by_meaning("my photos: a photo", cutoff), ["resize_image"]);
+        assert_eq!(names_by_meaning("something else", cutoff), [""; 0]);
     }
 }
 
 // accept: 111
 #[test]
 fn exact_name_ranks_before_the_nearest_meaning() {
-    let catalog = with_meaning(fill_shelf);
+    let catalog = semantic_catalog(add_sample_tools);
     let query = Query::new("call `convert_currency` about umbrella, weather, forecast and umbrella");
     let hits = catalog.search(&query, |_| true);
     assert_eq!(hits[0].name, "convert_currency");
@@ -58,15 +61,15 @@ fn exact_name_ranks_before_the_nearest_meaning() {
 }
 
 #[test]
-fn meaning_widens_no_permission_and_health_moves_its_rank() {
-    let mut catalog = with_meaning(fill_shelf);
+fn search_by_meaning_respects_permissions_and_health() {
+    let mut catalog = semantic_catalog(add_sample_tools);
     let query = Query::new("umbrella");
     assert!(catalog.search(&query, |_| false).is_empty());
     catalog.put(
         "b",
         [Document::new("b", "weather_of_tomorrow", "A forecast of the weather")],
     );
-    let order = |catalog: &Catalog| names(catalog, &query);
+    let order = |catalog: &Catalog| hit_names(catalog, &query);
     let before = order(&catalog);
     assert_eq!(before.len(), 2);
     let id = if before[0] == "get_weather" {
@@ -78,15 +81,19 @@ fn meaning_widens_no_permission_and_health_moves_its_rank() {
     assert_eq!(
         order(&catalog),
         [before[1].clone(), before[0].clone()],
-        "the broken one is last"
+        "the broken tool is last"
     );
     catalog.remove("b");
-    assert_eq!(order(&catalog), ["get_weather"], "a removed tool has no meaning");
+    assert_eq!(
+        order(&catalog),
+        ["get_weather"],
+        "a removed tool is not found by its meaning"
+    );
 }
 
 #[test]
 fn method_is_found_by_its_meaning_through_the_tool_that_leads_to_it() {
-    let hits = with_meaning(fill_shop).search(&Query::new("forget me"), |_| true);
+    let hits = semantic_catalog(add_shop).search(&Query::new("forget me"), |_| true);
     assert_eq!(hits[0].name, "search_customer");
     assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
 }

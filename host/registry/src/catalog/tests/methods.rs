@@ -1,16 +1,16 @@
-//! Search for the methods of entities.
+//! Tests of the search for methods of entities.
 
 use super::*;
 
-/// A shop whose only entry is a search for customers.
-pub(super) fn shop() -> Catalog {
+/// A catalog with a shop. `search_customer` is the entry tool of the methods of a customer.
+pub(super) fn shop_catalog() -> Catalog {
     let mut catalog = Catalog::new();
-    fill_shop(&mut catalog);
+    add_shop(&mut catalog);
     catalog
 }
 
-pub(super) fn fill_shop(catalog: &mut Catalog) {
-    fill_shelf(catalog);
+pub(super) fn add_shop(catalog: &mut Catalog) {
+    add_sample_tools(catalog);
     let entry = "shop#search";
     let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).with_entry_tools([entry]);
     catalog.put(
@@ -27,7 +27,7 @@ pub(super) fn fill_shop(catalog: &mut Catalog) {
 // accept: 30
 #[test]
 fn method_is_found_through_the_tool_that_leads_to_it() {
-    let catalog = shop();
+    let catalog = shop_catalog();
     let hits = catalog.search(&Query::new("What is the average spend of John?"), |_| true);
     assert_eq!(hits[0].name, "search_customer");
     assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_get_average_spend");
@@ -48,7 +48,7 @@ fn method_is_found_through_the_tool_that_leads_to_it() {
 #[test]
 fn method_that_may_not_be_used_leads_to_nothing() {
     let wanted = Query::new("delete an account");
-    let found = |may_use: fn(&str) -> bool| shop().search(&wanted, may_use);
+    let found = |may_use: fn(&str) -> bool| shop_catalog().search(&wanted, may_use);
     assert_eq!(found(|_| true)[0].name, "search_customer");
     assert_eq!(found(|id| id != "shop#customer_delete"), []);
     assert_eq!(found(|id| id != "shop#search"), []);

@@ -26,7 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("health_order.sql"),
 ];
 
-/// Opens a store, creates it if it does not exist, and replaces it if it is damaged.
+/// Opens a store, creates it if it does not exist, and replaces it if it is a damaged store.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(StoreError::File)?;

@@ -21,7 +21,7 @@ fn sql(query: &ToolQuery) -> String {
     let order = match query.order {
         ToolOrder::Uses => "uses DESC",
         ToolOrder::Quality => "quality_percent DESC",
-        // The alphabetical order of the states is the wanted one: broken, healthy, unknown.
+        // The alphabetical order of the states is the required order: broken, healthy, unknown.
         ToolOrder::Health => "CASE WHEN import_health = 'broken' THEN 'broken' ELSE execution_health END",
     };
     format!(

@@ -145,7 +145,7 @@ impl<T: Payload, E: Payload> Item for Result<T, E> {
     }
 }
 
-/// Calls a generic function with the Rust type for a WIT type, a scalar or a string:
+/// Calls a generic function with the Rust type for a WIT type, which must be a scalar or a string:
 /// `with_scalar!(ty, function(arguments))`.
 macro_rules! with_scalar {
     ($ty:expr, $function:ident($($argument:expr),*)) => {
@@ -163,13 +163,13 @@ macro_rules! with_scalar {
             WitType::F64 => $function::<f64>($($argument),*),
             WitType::Char => $function::<char>($($argument),*),
             WitType::String => $function::<String>($($argument),*),
-            _ => Err(wasmtime::Error::msg("the type of a stream is not supported")),
+            _ => Err(wasmtime::Error::msg("the type of a stream or future is not supported")),
         }
     };
 }
 
-/// Calls a generic function with the Rust type for the value of a future: a scalar, a string, nothing, or a `result` whose
-/// payloads are strings.
+/// Calls a generic function with the Rust type for the value of a future: a scalar, a string, nothing, or a `result`. Each
+/// payload of the `result` is a string or nothing.
 macro_rules! with_payload {
     ($payload:expr, $function:ident($($argument:expr),*)) => {
         match $payload {

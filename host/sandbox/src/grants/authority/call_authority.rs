@@ -127,7 +127,7 @@ impl CallAuthority {
     pub(crate) fn record_access(&self, request: &AccessRequest<'_>) {
         let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
         if accesses.len() < ACCESSES_MAX {
-            accesses.insert(printable(&self.redactor.text(&request.to_argument())).to_string());
+            accesses.insert(printable(&self.redactor.redact_text(&request.to_argument())).to_string());
         }
     }
 
@@ -270,23 +270,25 @@ impl CallAuthority {
         }
         match outcome {
             Ok(result) => Ok(self.redact_result(result)),
-            Err(error) => Err(error.redacted(&|text| self.redactor.text(text).into_owned(), &|value| {
-                self.redactor.value(value);
-            })),
+            Err(error) => Err(
+                error.redacted(&|text| self.redactor.redact_text(text).into_owned(), &|value| {
+                    self.redactor.redact_value(value);
+                }),
+            ),
         }
     }
 
     fn redact_result(&self, mut result: ToolResult) -> ToolResult {
-        let clean = |text: &str| self.redactor.text(text).into_owned();
+        let clean = |text: &str| self.redactor.redact_text(text).into_owned();
         result.for_llm = clean(&result.for_llm);
         result.for_user = result.for_user.as_deref().map(clean);
         result.log = result.log.as_deref().map(|log| clean(log).into());
         if let Some(value) = &mut result.value {
-            self.redactor.value(value);
+            self.redactor.redact_value(value);
         }
         for artifact in &mut result.artifacts {
             artifact.kind = clean(&artifact.kind);
-            self.redactor.value(&mut artifact.value);
+            self.redactor.redact_value(&mut artifact.value);
         }
         if let Some(follow_up) = &mut result.follow_up {
             follow_up.tool = clean(&follow_up.tool);

@@ -259,7 +259,7 @@ fn cleaned(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
     } = &mut denied;
     let value = missing_grant.as_mut().map(|missing| &mut missing.value);
     for text in [access, reason, suggestion].into_iter().chain(value) {
-        let clean = printable(&redactor.text(text));
+        let clean = printable(&redactor.redact_text(text));
         *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
             Some((end, _)) => format!("{}…", &clean[..end]),
             None => clean,

@@ -10,21 +10,25 @@ use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
 /// The maximum length of a path from its base, in bytes. A directory with a longer path is opened as a new base, from which the
-/// paths below it start. The length is below the maximum of the operating system, so that a tree of any depth can be measured.
+/// paths below it start. The length is below the maximum of the operating system, so that deep trees can be measured.
 const PATH_BYTES_MAX: usize = 2_000;
 
 /// The maximum number of bases that are open at a time. Only a deep tree that branches at every depth needs several.
 const BASES_MAX: usize = 64;
 
-/// Measures a directory tree: the length of its files, including the holes of sparse files, and [`ENTRY_BYTES`] for each
-/// name. Links are counted but not followed. Entries that disappear meanwhile are not counted.
+/// Measures a directory tree in bytes: the length of its files, including the holes of sparse files, and [`ENTRY_BYTES`] for
+/// each name. Links are counted but not followed. Entries that are removed before they are read are not counted.
 ///
-/// A tree that cannot be measured counts as `u64::MAX` bytes: one with more than [`DIRECTORY_ENTRIES_MAX`] names or
-/// [`BASES_MAX`] bases, and one in which the host may not read the directory itself or a directory in which it can open files.
-/// The content of other directories that the host may not read is not counted, because no guest can open a file in them.
+/// Returns `u64::MAX` for a tree that is too large or not readable:
+/// - It has more than [`DIRECTORY_ENTRIES_MAX`] names, or needs more than [`BASES_MAX`] bases.
+/// - The host may not read the root of the tree.
+/// - The host may not read a directory of the tree, but can open files in it.
+///
+/// A directory in which the host can neither read the names nor open files counts as empty, because no guest can open a file in
+/// it.
 ///
 /// # Errors
-/// If a directory of the tree cannot be read for another reason than a removal or missing permissions.
+/// If a directory of the tree cannot be read for a reason other than its removal or missing permissions.
 pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
     let mut tree = Tree {
         bases: vec![directory.try_clone()?],
@@ -35,7 +39,7 @@ pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
         let (base, path, entries) = match tree.open(base, path.clone()) {
             Ok(opened) => opened,
             Err(error) => {
-                bytes = bytes.saturating_add(bytes_of_unlisted(error, || tree.may_contain_open_files(base, &path))?);
+                bytes = bytes.saturating_add(bytes_of_unlistable(error, || tree.may_contain_open_files(base, &path))?);
                 continue;
             }
         };
@@ -81,8 +85,12 @@ impl Tree {
             return Ok((base, path, entries));
         }
         let new_base = open_dir(&self.bases[base], &path)?;
-        // Without another pending directory below it, the old base is not needed any more.
-        if self.pending.last().is_none_or(|(other, _)| *other != base) {
+        // If no other pending directory starts from the old base, it is not needed any more.
+        if self
+            .pending
+            .last()
+            .is_none_or(|(pending_base, _)| *pending_base != base)
+        {
             self.bases.pop();
         }
         let entries = list(&new_base, Path::new(""))?;
@@ -90,19 +98,19 @@ impl Tree {
         Ok((self.bases.len() - 1, PathBuf::new(), entries))
     }
 
-    /// Returns whether a guest may have files open in a directory that cannot be listed, or in one below it. The granted
-    /// directory may have had other permissions when they were opened.
+    /// Returns whether a guest may have files open in or below a directory that the host may not list. Always `true` for the
+    /// granted directory: its permissions may have been different when a guest opened files.
     fn may_contain_open_files(&self, base: usize, path: &Path) -> bool {
         let Some(base) = self.bases.get(base).filter(|_| !path.as_os_str().is_empty()) else {
             return true;
         };
-        let search = AccessType::Access(AccessModes {
+        let search_permission = AccessType::Access(AccessModes {
             readable: false,
             writable: false,
             executable: true,
         });
-        let searched = access(base, path, search, FollowSymlinks::No);
-        searched.map_or_else(|error| error.kind() != io::ErrorKind::PermissionDenied, |()| true)
+        let access_result = access(base, path, search_permission, FollowSymlinks::No);
+        access_result.map_or_else(|error| error.kind() != io::ErrorKind::PermissionDenied, |()| true)
     }
 }
 
@@ -114,12 +122,13 @@ fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
     }
 }
 
-/// Returns the bytes that count for a directory whose entries cannot be listed. One that was removed or replaced since it was
-/// found is empty. One that the host may not read counts as full if files can be opened in it.
+/// Returns the bytes to count for the content of a directory that cannot be listed because of `error`. A directory that was
+/// removed or replaced since it was found counts as empty. A directory that the host may not read counts as `u64::MAX` bytes if
+/// it may contain open files, otherwise as empty.
 ///
 /// # Errors
 /// Any other error of listing the directory.
-fn bytes_of_unlisted(error: io::Error, may_contain_open_files: impl FnOnce() -> bool) -> io::Result<u64> {
+fn bytes_of_unlistable(error: io::Error, may_contain_open_files: impl FnOnce() -> bool) -> io::Result<u64> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match error.kind() {
         NotFound | NotADirectory => Ok(0),
@@ -138,7 +147,7 @@ mod tests {
 
     #[test]
     fn only_a_directory_that_was_removed_or_is_out_of_reach_counts_as_empty() {
-        let bytes = |kind: io::ErrorKind, is_reachable| bytes_of_unlisted(kind.into(), || is_reachable);
+        let bytes = |kind: io::ErrorKind, is_reachable| bytes_of_unlistable(kind.into(), || is_reachable);
         for is_reachable in [false, true] {
             assert_eq!(bytes(NotFound, is_reachable).unwrap(), 0);
             assert_eq!(bytes(NotADirectory, is_reachable).unwrap(), 0);
@@ -158,7 +167,7 @@ mod tests {
         fs::create_dir(&closed).unwrap();
         fs::write(closed.join("file"), [0; 1_000]).unwrap();
         let (outer, inner) = (File::open(directory.path()).unwrap(), File::open(&closed).unwrap());
-        let measured = |mode| {
+        let measure_with_mode = |mode| {
             fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
             let is_readable = fs::read_dir(&closed).is_ok();
             let bytes = [&outer, &inner].map(|directory| measure_tree(directory).unwrap());
@@ -167,14 +176,14 @@ mod tests {
         };
         let content = ENTRY_BYTES + 1_000;
         let readable = (true, [ENTRY_BYTES + content, content]);
-        assert_eq!(measured(0o700), readable);
+        assert_eq!(measure_with_mode(0o700), readable);
         for (mode, unreadable) in [
             (0o300, [u64::MAX, u64::MAX]),
             (0o100, [u64::MAX, u64::MAX]),
-            // No file can be opened in it, except in the granted directory, which may have open ones.
+            // A guest can open no file in `closed`. If `closed` itself is granted, the guest may already have files open.
             (0o000, [ENTRY_BYTES, u64::MAX]),
         ] {
-            let measured = measured(mode);
+            let measured = measure_with_mode(mode);
             // A superuser may read every directory.
             assert!(
                 measured == (false, unreadable) || measured == readable,

@@ -17,6 +17,7 @@ use toolwit_core::file::{LockedFile, StagedFile, sibling};
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
     grants_file: Option<PathBuf>,
+    /// The entries, if there is no grants file.
     in_memory: HashMap<PathBuf, RecordedDirectory>,
 }
 
@@ -28,30 +29,35 @@ impl DirectoryRecord {
         }
     }
 
-    /// Reads the recorded identities. A record that does not exist yet has none.
+    /// Reads the entries, by path. A record that does not exist yet is empty.
     ///
     /// # Errors
-    /// If the record exists but cannot be read or is damaged, because the granted directories are then unknown.
+    /// If the record exists but cannot be read or is damaged, because the recorded directories are then unknown.
     pub(crate) fn read(&self) -> io::Result<HashMap<PathBuf, RecordedDirectory>> {
         let Some(grants_file) = &self.grants_file else {
             return Ok(self.in_memory.clone());
         };
         let file = record_path(grants_file);
-        let damaged = |error: io::Error| {
-            let why = format!(
+        let unusable = |error: io::Error| {
+            let message = format!(
                 "the record {} cannot be used: {error}; delete it to trust the current directories",
                 file.display()
             );
-            io::Error::new(error.kind(), why)
+            io::Error::new(error.kind(), message)
         };
         match fs::read_to_string(&file) {
-            Ok(text) => text.lines().map(parse_line).collect::<io::Result<_>>().map_err(damaged),
+            Ok(text) => text
+                .lines()
+                .map(parse_line)
+                .collect::<io::Result<_>>()
+                .map_err(unusable),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(HashMap::new()),
-            Err(error) => Err(damaged(error)),
+            Err(error) => Err(unusable(error)),
         }
     }
 
-    /// Adds directories that are not recorded yet, and updates the entries of the others, as [`RecordedDirectory::updated`] does.
+    /// Adds entries for directories that are not recorded yet, and updates the existing entries of the others as
+    /// [`RecordedDirectory::updated`] does. Without a grants file, replaces existing entries.
     ///
     /// # Errors
     /// If the record cannot be locked, read or written.
@@ -85,26 +91,27 @@ impl DirectoryRecord {
             .any(|(path, directory)| is_replaced(path, directory, current)))
     }
 
-    /// Makes a change of the grants file with which the operator grants directories, and accepts those that were replaced.
-    /// `current` has the present identities of these directories, by path. The caller holds the lock of the grants file.
+    /// Runs `change`, which grants directories in the grants file, and accepts the granted directories that were replaced since
+    /// they were recorded. `current` has the present identities of the granted directories, by path. The caller holds the
+    /// lock of the grants file.
     ///
-    /// The records of replaced directories are removed before the change: as soon as the grants file has changed, other hosts
-    /// compare its directories with the record. If the change fails, the records are restored.
+    /// The entries of replaced directories are removed before `change` runs: as soon as the grants file has changed, other
+    /// hosts compare its directories with the record. If `change` fails, the entries are restored.
     ///
     /// # Errors
-    /// If the record cannot be read or written, and those of the change.
+    /// If the record cannot be read or written, and the errors of `change`.
     pub(super) fn accept_replaced(
         &self,
         current: &HashMap<PathBuf, DirectoryIdentity>,
         change: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
         let recorded = self.read()?;
-        let mut accepted = recorded.clone();
-        accepted.retain(|path, directory| !is_replaced(path, directory, current));
-        let Some(grants_file) = self.grants_file.as_ref().filter(|_| accepted.len() < recorded.len()) else {
+        let mut remaining = recorded.clone();
+        remaining.retain(|path, directory| !is_replaced(path, directory, current));
+        let Some(grants_file) = self.grants_file.as_ref().filter(|_| remaining.len() < recorded.len()) else {
             return change();
         };
-        write_record(grants_file, &accepted)?;
+        write_record(grants_file, &remaining)?;
         change().inspect_err(|_| {
             if let Err(error) = write_record(grants_file, &recorded) {
                 tracing::warn!(%error, "the record of granted directories could not be restored");
@@ -125,7 +132,7 @@ fn record_path(grants_file: &Path) -> PathBuf {
 }
 
 fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
-    let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
+    let format_line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
         let prefix = if directory.was_inside_writable {
             ""
         } else {
@@ -133,7 +140,7 @@ fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirector
         };
         format!("{prefix}{} {}\n", directory.identity, path.display())
     };
-    let lines = recorded.iter().map(line);
+    let lines = recorded.iter().map(format_line);
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
     StagedFile::write_private(&record_path(grants_file), lines.concat().as_bytes())?.commit()
@@ -144,14 +151,14 @@ const FIXED_PREFIX: &str = "fixed ";
 
 /// Parses a line: an optional prefix, an identity, a space and a path. The path of a rule has no line break.
 fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
-    let fixed = line.strip_prefix(FIXED_PREFIX);
-    let (identity, path) = fixed
+    let fixed_entry = line.strip_prefix(FIXED_PREFIX);
+    let (identity, path) = fixed_entry
         .unwrap_or(line)
         .split_once(' ')
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line has no path"))?;
     let directory = RecordedDirectory {
         identity: identity.parse()?,
-        was_inside_writable: fixed.is_none(),
+        was_inside_writable: fixed_entry.is_none(),
     };
     Ok((path.into(), directory))
 }

@@ -32,20 +32,20 @@ pub enum GrantsFileErrorReason {
     /// The grants are an inline array, which the host cannot edit.
     #[error("has its grants in an inline array; write each as a `[[grant]]` table")]
     InlineGrants,
-    /// A rule of the new grant cannot be enforced, or the file would be invalid with the change.
+    /// A rule of the new grant cannot be enforced, or the file would be invalid after the change.
     #[error("cannot have this grant: {0}")]
     NotGrantable(String),
     /// The file has no grant for the plugin.
     #[error("has no grant for `{0}`")]
     NotGranted(String),
-    /// The file has no such rule for the plugin, or several.
+    /// The plugin has no rule with this text, or several rules whose text starts with it.
     #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
     NotOneRule {
         /// The plugin.
         plugin: String,
-        /// The text of the rule.
+        /// The requested text of the rule.
         rule: String,
-        /// Whether several rules have this text.
+        /// Whether the text of several rules starts with the requested text.
         is_ambiguous: bool,
         /// The rules of the plugin.
         rules: Vec<String>,

@@ -77,15 +77,16 @@ impl Grants {
     ///
     /// # Errors
     /// For a file that is too large, not plain UTF-8 or not valid TOML; for another version of the format; for a key that is
-    /// unknown, repeated or missing; for a value of the wrong type; and for a rule that cannot be enforced.
+    /// unknown, repeated or missing; for a value of the wrong type; for an invalid plugin name or digest; and for a rule that
+    /// cannot be enforced.
     pub fn parse(bytes: &[u8]) -> Result<Self, GrantsError> {
         let text = plain_text(bytes)?;
         let file: FileFormat = toml::from_str(text).map_err(|error| GrantsError::Rule {
             position: FilePosition::of(text, error.span().map_or(0, |span| span.start)),
             message: error.message().trim_end().replace('\n', "; "),
         })?;
-        let invalid = |byte: usize, error: RuleError| GrantsError::Rule {
-            position: FilePosition::of(text, byte),
+        let invalid = |offset: usize, error: RuleError| GrantsError::Rule {
+            position: FilePosition::of(text, offset),
             message: error.to_string(),
         };
         let version = *file.version.get_ref();
@@ -95,21 +96,21 @@ impl Grants {
         }
         let mut grants = Vec::with_capacity(file.grant.len());
         for grant in file.grant {
-            let byte = grant.span().start;
-            let position = FilePosition::of(text, byte);
+            let offset = grant.span().start;
+            let position = FilePosition::of(text, offset);
             grants.push(
                 grant
                     .into_inner()
                     .into_grant(position)
-                    .map_err(|error| invalid(byte, error))?,
+                    .map_err(|error| invalid(offset, error))?,
             );
         }
         Ok(Self { grants })
     }
 }
 
-/// Decodes the UTF-8 text of a grants file. Refuses a file that is too large, and text that an editor displays differently from
-/// how the parser reads it.
+/// Decodes the UTF-8 text of a grants file. Refuses a file that is too large, and text that an editor may display differently
+/// from how the parser reads it.
 fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
     let size = bytes.len() as u64;
     if size > GRANTS_BYTES_MAX {
@@ -173,7 +174,7 @@ fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     if let Some(pair) = guest_paths.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
     }
-    // A person reads rules before accepting them, and a line break could hide or forge a rule.
+    // A person reads rules before accepting them, and a control character could hide or forge a rule.
     let paths = grant
         .rules
         .files
@@ -226,16 +227,16 @@ impl NewGrant {
     /// Returns whether earlier permanent grants for the same version already contain all rules of this permanent grant.
     pub(super) fn is_covered_by(&self, grants: &[Grant]) -> bool {
         let mut missing_rules = self.rules.clone();
-        for grant in grants.iter().filter(|grant| self.replaces(grant)) {
+        for grant in grants.iter().filter(|grant| self.can_replace(grant)) {
             missing_rules.remove_equal(&grant.rules);
         }
         missing_rules == GrantRules::default()
     }
 
     /// Returns whether this grant can replace rules of an earlier one: both are permanent, and for the same plugin and version.
-    pub(super) fn replaces(&self, earlier: &Grant) -> bool {
-        let is_permanent = self.scope == GrantScope::Always && earlier.scope == GrantScope::Always;
-        is_permanent && earlier.plugin == self.plugin && earlier.version == self.version
+    pub(super) fn can_replace(&self, earlier: &Grant) -> bool {
+        let are_permanent = self.scope == GrantScope::Always && earlier.scope == GrantScope::Always;
+        are_permanent && earlier.plugin == self.plugin && earlier.version == self.version
     }
 
     /// Creates the [`Grant`] of an application, which has no position in a file.
@@ -278,7 +279,8 @@ impl NewGrant {
     }
 }
 
-/// Removes rules from a table of the file: those of `before` that are not in `after`. The other kinds of rules keep their text.
+/// Removes the rules that are in `before` but not in `after` from a table of the file. Keys without a removed rule keep their
+/// text.
 pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &GrantRules) -> Result<(), String> {
     let after = rules_items(after)?;
     for (key, item) in rules_items(before)? {
@@ -297,7 +299,7 @@ pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &Grant
 fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
     let text = toml::to_string(rules).map_err(|error| error.to_string())?;
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    let inline = |(key, item): (&str, &Item)| {
+    let to_inline = |(key, item): (&str, &Item)| {
         let mut item = item.clone();
         // Converts tables to inline values, so that each key is one line of the grant.
         item.make_value();
@@ -306,7 +308,7 @@ fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
         }
         (key.to_owned(), item)
     };
-    Ok(document.iter().map(inline).collect())
+    Ok(document.iter().map(to_inline).collect())
 }
 
 /// Returns the seconds since 1970.
@@ -314,7 +316,7 @@ pub(super) fn unix_seconds() -> u64 {
     time_since_1970().as_secs()
 }
 
-/// Returns the nanoseconds since 1970. Nanoseconds, so that a grant that is issued again within a second is a different grant.
+/// Returns the nanoseconds since 1970. With seconds, a grant that is issued twice within a second would be the same grant.
 pub(super) fn unix_nanoseconds() -> u64 {
     u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -19,14 +19,14 @@ use toolwit_core::file::{LockedFile, private_options, sibling};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
 
-/// The content of a file that does not exist yet.
+/// The text that stands for a file that does not exist.
 const EMPTY_FILE: &str = "version = 1\n";
 
 /// An operator's grants file.
 ///
-/// Changes keep the comments and the order of the file. A change replaces the file atomically under a lock, so that a
-/// reader sees the old or the new content and concurrent changes are not lost. Each change is recorded in a log next to
-/// the file.
+/// Adding or revoking a grant keeps the comments and the order of the other grants. A change replaces the file atomically
+/// under a lock: a reader sees the old or the new content, and concurrent changes are not lost. Each change is recorded in
+/// a log next to the file.
 ///
 /// ```
 /// use toolwit_sandbox::{GrantsFile, NewGrant};
@@ -96,7 +96,7 @@ struct PlannedChange {
     lock: LockedFile,
     /// The new content of the file.
     text: String,
-    /// The changed rules. If there are none, the file stays unchanged.
+    /// The descriptions of the changed rules. If there are none, the file stays unchanged.
     rules: Vec<String>,
     log_line: Json,
 }
@@ -147,9 +147,9 @@ impl GrantsFile {
 
     /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.
     ///
-    /// A permanent grant replaces earlier permanent rules for the same things, so that repeated grants do not accumulate.
-    /// Grants of the plugin for one call that are used up are removed. A directory that was replaced since it was granted is
-    /// accepted.
+    /// A permanent grant replaces the rules for the same things in permanent grants for the same plugin and version, so that
+    /// repeated grants do not accumulate. Grants of the plugin for one call that are used up are removed. A directory that was
+    /// replaced since it was granted is accepted.
     ///
     /// # Errors
     /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could
@@ -163,27 +163,27 @@ impl GrantsFile {
         let mut directories = HashMap::new();
         let change = self.plan_change("grant", &grant.plugin, |tables, grants| {
             directories = check_directories(&grant.rules, grants)?;
-            let is_renewed = record
+            let is_directory_replaced = record
                 .has_replaced_directory(&directories)
                 .map_err(GrantsFileErrorReason::Read)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
-            if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
+            if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_directory_replaced {
                 return Ok(Vec::new());
             }
-            for (index, old) in grants
+            for (index, earlier) in grants
                 .iter()
                 .enumerate()
                 .rev()
-                .filter(|(_, old)| old.plugin == grant.plugin)
+                .filter(|(_, earlier)| earlier.plugin == grant.plugin)
             {
-                let mut rules = old.rules.clone();
-                if is_used_up(old) {
+                let mut rules = earlier.rules.clone();
+                if is_used_up(earlier) {
                     rules = GrantRules::default();
-                } else if grant.replaces(old) {
+                } else if grant.can_replace(earlier) {
                     rules.remove_replaced_by(&grant.rules);
                 }
-                reduce_rules(tables, index, &old.rules, &rules)?;
+                reduce_rules(tables, index, &earlier.rules, &rules)?;
             }
             tables.push(table);
             Ok(grant.rules.describe())
@@ -202,43 +202,44 @@ impl GrantsFile {
     /// # Errors
     /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant.
     pub fn revoke(&self, plugin: &str) -> Result<usize, GrantsFileError> {
-        let mut removed = 0;
+        let mut removed_count = 0;
         self.change("revoke", plugin, |tables, grants| {
             let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-            removed = plugin_grants.len();
+            removed_count = plugin_grants.len();
             if plugin_grants.is_empty() {
                 return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
             }
             tables.retain(|table| table.get("plugin").and_then(Item::as_str) != Some(plugin));
             Ok(plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect())
         })?;
-        Ok(removed)
+        Ok(removed_count)
     }
 
     /// Removes one rule from all grants of a plugin. `rule` is the text of the rule as in [`GrantRules::describe`], or its
     /// first words. Returns the full text.
     ///
-    /// If a grant for one call or one conversation has been used and contains the rule, it is removed with all its rules.
+    /// A used grant for one call or one conversation that contains the rule is removed with all its rules.
     ///
     /// # Errors
     /// If the file cannot be read or changed, [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant, and
-    /// [`GrantsFileErrorReason::NotOneRule`] unless exactly one rule has this text.
+    /// [`GrantsFileErrorReason::NotOneRule`] unless the text identifies exactly one rule.
     pub fn revoke_rule(&self, plugin: &str, rule: &str) -> Result<String, GrantsFileError> {
-        let removed = self.change("revoke", plugin, |tables, grants| {
+        let revoked_rules = self.change("revoke", plugin, |tables, grants| {
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let revoked_rule = find_rule(grants, plugin, rule)?;
-            for (index, old) in grants.iter().enumerate().rev().filter(|(_, old)| old.plugin == plugin) {
-                let mut rules = old.rules.clone();
+            let plugin_grants = grants.iter().enumerate().filter(|(_, grant)| grant.plugin == plugin);
+            for (index, grant) in plugin_grants.rev() {
+                let mut rules = grant.rules.clone();
                 rules.retain(|line| line != revoked_rule);
                 // The identity of a used grant depends on its rules: with fewer rules, the grant would count as unused.
-                if rules != old.rules && used.contains(&old.identity()) {
+                if rules != grant.rules && used.contains(&grant.identity()) {
                     rules = GrantRules::default();
                 }
-                reduce_rules(tables, index, &old.rules, &rules)?;
+                reduce_rules(tables, index, &grant.rules, &rules)?;
             }
             Ok(vec![revoked_rule])
         })?;
-        Ok(removed.concat())
+        Ok(revoked_rules.concat())
     }
 
     /// Returns whether a grant for one call, or for one conversation, has been used.
@@ -251,8 +252,8 @@ impl GrantsFile {
         Ok(used.contains(&grant.identity()))
     }
 
-    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If it returns no rules, nothing is
-    /// written.
+    /// Changes the grants under the lock. `edit` returns the descriptions of the changed rules, for the log. If there are none,
+    /// nothing is written. Returns the same descriptions.
     fn change(
         &self,
         action: &str,
@@ -267,7 +268,8 @@ impl GrantsFile {
         Ok(change.rules)
     }
 
-    /// Acquires the lock, and computes and checks a change of the grants. `edit` returns the changed rules. Writes nothing.
+    /// Acquires the lock, and computes and checks a change of the grants. `edit` returns the descriptions of the
+    /// changed rules. Writes nothing.
     fn plan_change(
         &self,
         action: &str,
@@ -310,10 +312,10 @@ impl GrantsFile {
             .open(sibling(&self.path, ".log"))?;
         let before = fs::read(&self.path).ok();
         file.replace(content)?;
-        let logged = log
+        let log_result = log
             .write_all(format!("{log_line}\n").as_bytes())
             .and_then(|()| log.sync_data());
-        logged.inspect_err(|_| {
+        log_result.inspect_err(|_| {
             let _ = match &before {
                 Some(before) => file.replace(before),
                 None => fs::remove_file(&self.path),
@@ -359,19 +361,19 @@ fn check_directories(
     rules: &GrantRules,
     earlier: &[Grant],
 ) -> Result<HashMap<PathBuf, DirectoryIdentity>, GrantsFileErrorReason> {
-    let all = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
+    let all_rules = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
     let area = GrantableArea {
-        writable: WritableRoots::of(all),
+        writable: WritableRoots::of(all_rules),
         ..GrantableArea::default()
     };
-    let identity = |rule: &DirectoryRule| match OpenDirectory::check(rule, &area) {
+    let check_rule = |rule: &DirectoryRule| match OpenDirectory::check(rule, &area) {
         Ok(identity) => Ok((rule.host.clone(), identity)),
         Err(error) => {
-            let why = format!("the directory `{}`: {error}", rule.host.display());
-            Err(GrantsFileErrorReason::NotGrantable(why))
+            let message = format!("the directory `{}`: {error}", rule.host.display());
+            Err(GrantsFileErrorReason::NotGrantable(message))
         }
     };
-    rules.files.iter().map(identity).collect()
+    rules.files.iter().map(check_rule).collect()
 }
 
 /// Reduces the rules of the table with this index from `before` to `after`. A table without rules is removed.

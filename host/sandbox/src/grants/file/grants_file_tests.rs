@@ -25,7 +25,7 @@ fn new_grant(rules: &str) -> NewGrant {
 #[test]
 fn rules_are_the_same_after_writing_and_reading() {
     let directory = tempfile::tempdir().unwrap();
-    let host = directory.path().to_str().unwrap();
+    let host_path = directory.path().to_str().unwrap();
     let rules = format!(
         r#"
 http = [
@@ -34,9 +34,9 @@ http = [
     {{ host = "[::1]", port = 8443, addresses = ["10.0.0.0/8", "::1"] }},
 ]
 files = [
-    {{ host = '{host}', guest = "/in" }},
-    {{ host = '{host}', guest = "/out", access = "read-write", quota = "10MB" }},
-    {{ host = '{host}', guest = "/tmp", access = "read-write" }},
+    {{ host = '{host_path}', guest = "/in" }},
+    {{ host = '{host_path}', guest = "/out", access = "read-write", quota = "10MB" }},
+    {{ host = '{host_path}', guest = "/tmp", access = "read-write" }},
 ]
 env = [{{ name = "LANG" }}, {{ name = "TZ", value = "UTC \"x\"" }}]
 secrets = [
@@ -56,27 +56,27 @@ random = "real"
     let grant = new_grant(&rules);
     let file = GrantsFile::new(directory.path().join("own/grants.toml"));
     file.grant(&grant).unwrap();
-    let read = file.read().unwrap();
-    assert_eq!(read.grants[0].rules, grant.rules);
-    assert_eq!(read.grants[0].version, GrantedVersion::Any);
+    let grants_of_file = file.read().unwrap().grants;
+    assert_eq!(grants_of_file[0].rules, grant.rules);
+    assert_eq!(grants_of_file[0].version, GrantedVersion::Any);
 }
 
 #[test]
 fn a_change_keeps_comments_and_other_grants() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("grants.toml");
-    let other = "version = 1 # mine\n\n# why\n[[grant]]\nplugin = \"other\"\nany-version = true\n";
-    fs::write(&path, other).unwrap();
+    let before = "version = 1 # mine\n\n# why\n[[grant]]\nplugin = \"other\"\nany-version = true\n";
+    fs::write(&path, before).unwrap();
     let file = GrantsFile::new(&path);
     file.grant(&new_grant("tools = [\"a\"]")).unwrap();
     assert_eq!(file.read().unwrap().grants.len(), 2);
     assert_eq!(file.revoke("p").unwrap(), 1);
-    assert_eq!(fs::read_to_string(&path).unwrap(), other);
-    let again = file.revoke("p").unwrap_err();
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    let error = file.revoke("p").unwrap_err();
     assert_eq!(
-        again.reason.to_string(),
+        error.reason.to_string(),
         "has no grant for `p`",
-        "it is revoked already"
+        "the grant was revoked before"
     );
     let log = fs::read_to_string(directory.path().join("grants.toml.log")).unwrap();
     assert_eq!(log.lines().count(), 2, "{log}");
@@ -86,8 +86,8 @@ fn a_change_keeps_comments_and_other_grants() {
 fn a_directory_that_does_not_exist_is_not_granted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("grants.toml");
-    let host = directory.path().join("missing");
-    let rules = format!("files = [{{ host = '{}', guest = \"/in\" }}]", host.display());
+    let missing = directory.path().join("missing");
+    let rules = format!("files = [{{ host = '{}', guest = \"/in\" }}]", missing.display());
     let error = GrantsFile::new(&path).grant(&new_grant(&rules)).unwrap_err();
     assert!(
         matches!(error.reason, GrantsFileErrorReason::NotGrantable(_)),
@@ -131,35 +131,41 @@ fn a_change_that_fails_is_not_in_the_log() {
 fn a_replaced_directory_is_accepted_only_if_its_grant_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("grants.toml");
-    let granted = directory.path().join("granted");
-    fs::create_dir(&granted).unwrap();
+    let granted_directory = directory.path().join("granted");
+    fs::create_dir(&granted_directory).unwrap();
     let file = GrantsFile::new(&path);
-    let read = new_grant(&format!("files = [{{ host = {granted:?}, guest = \"/in\" }}]"));
-    file.grant(&read).unwrap();
+    let grant = new_grant(&format!(
+        "files = [{{ host = {granted_directory:?}, guest = \"/in\" }}]"
+    ));
+    file.grant(&grant).unwrap();
     // The record of another directory at this path.
     let record = directory.path().join("grants.toml.directories");
-    let earlier = format!("0:0 {}\n", granted.display());
-    fs::write(&record, &earlier).unwrap();
+    let earlier_record = format!("0:0 {}\n", granted_directory.display());
+    fs::write(&record, &earlier_record).unwrap();
     // The new content is written to a file of this name first.
     let obstacle = directory
         .path()
         .join(format!(".grants.toml.{}.new", std::process::id()));
     fs::create_dir(&obstacle).unwrap();
-    file.grant(&read).unwrap_err();
+    file.grant(&grant).unwrap_err();
     assert_eq!(
         fs::read_to_string(&record).unwrap(),
-        earlier,
+        earlier_record,
         "the grant was not written"
     );
     fs::remove_dir(&obstacle).unwrap();
     // The file would be invalid with the grant.
-    let mut invalid = read.clone();
+    let mut invalid = grant.clone();
     invalid.plugin = "not a name".to_owned();
     file.grant(&invalid).unwrap_err();
-    assert_eq!(fs::read_to_string(&record).unwrap(), earlier, "the grant is invalid");
-    assert!(file.grant(&read).unwrap(), "the same grant accepts the directory");
+    assert_eq!(
+        fs::read_to_string(&record).unwrap(),
+        earlier_record,
+        "the grant is invalid"
+    );
+    assert!(file.grant(&grant).unwrap(), "the same grant accepts the directory");
     assert_eq!(fs::read_to_string(&record).unwrap(), "");
-    assert!(!file.grant(&read).unwrap(), "nothing changes any more");
+    assert!(!file.grant(&grant).unwrap(), "the file already has the grant");
 }
 
 // attack: L9
@@ -176,10 +182,10 @@ fn a_use_is_recorded_once_and_not_in_a_damaged_record() {
     let complete = fs::read_to_string(&record).unwrap();
     let shortened = complete[..40].to_owned();
     let zeros = format!("{complete}{}", "\0".repeat(65));
-    for torn in [shortened, zeros, format!("{complete}\n{other}\n")] {
-        fs::write(&record, &torn).unwrap();
+    for damaged in [shortened, zeros, format!("{complete}\n{other}\n")] {
+        fs::write(&record, &damaged).unwrap();
         let error = add(&other).unwrap_err().to_string();
-        assert!(error.contains("damaged"), "{torn:?}: {error}");
+        assert!(error.contains("damaged"), "{damaged:?}: {error}");
         assert!(UseRecord::of(&path).would_add(&other).is_err());
     }
     fs::write(&record, complete).unwrap();

@@ -3,8 +3,8 @@
 use super::error::GrantsFileErrorReason;
 use crate::grants::Grant;
 
-/// Finds a rule of a plugin, and returns its text: the rule whose text is `rule`, or else the only rule whose text starts with
-/// the words of `rule`.
+/// Finds a rule of a plugin, and returns its text. This is the rule whose text is `rule`, or else the only rule whose text
+/// starts with the words of `rule`.
 pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
     let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
     if plugin_grants.is_empty() {
@@ -13,17 +13,17 @@ pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<St
     let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
     rules.sort();
     rules.dedup();
-    if let Some(same) = rules.iter().find(|line| *line == rule) {
-        return Ok(same.clone());
+    if let Some(exact) = rules.iter().find(|line| *line == rule) {
+        return Ok(exact.clone());
     }
     let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
     let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
     match matching.as_slice() {
         [one] => Ok((*one).clone()),
-        several => Err(GrantsFileErrorReason::NotOneRule {
+        none_or_several => Err(GrantsFileErrorReason::NotOneRule {
             plugin: plugin.to_owned(),
             rule: rule.to_owned(),
-            is_ambiguous: !several.is_empty(),
+            is_ambiguous: !none_or_several.is_empty(),
             rules,
         }),
     }

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use crate::grants::Grant;
 use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
-/// The identities of used grants that were valid for one call or one conversation: a file next to the grants file, with one
-/// identity in each line, which all processes share.
+/// The identities of the used grants for one call or one conversation. The record is a file next to the grants file, with one
+/// identity in each line. All processes share the file.
 #[derive(Clone, Debug)]
 pub(crate) struct UseRecord {
     grants_file: PathBuf,
 }
 
 impl UseRecord {
-    /// Returns the record of a grants file. Neither need exist.
+    /// Returns the record of a grants file. Neither file needs to exist.
     pub(crate) fn of(grants_file: &Path) -> Self {
         Self {
             grants_file: grants_file.to_owned(),
@@ -31,7 +31,7 @@ impl UseRecord {
     /// Reads the record.
     ///
     /// # Errors
-    /// If it exists but cannot be read, or has an incomplete line, because the used grants are then unknown.
+    /// If the record exists but cannot be read, or has a damaged line, because the used grants are then unknown.
     pub(crate) fn read(&self) -> io::Result<HashSet<String>> {
         let text = match fs::read_to_string(self.path()) {
             Ok(text) => text,
@@ -39,19 +39,19 @@ impl UseRecord {
             Err(error) => return Err(error),
         };
         if let Some(index) = text.lines().position(|line| !Grant::is_identity(line)) {
-            let why = format!("line {} of {} is damaged", index + 1, self.path().display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            let message = format!("line {} of {} is damaged", index + 1, self.path().display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Records a use. Returns `false` if the grant was used already, by any process.
+    /// Records the use of a grant. Returns `false` if a process has already used the grant.
     ///
     /// The record is replaced atomically under the lock of the grants file, so that an interrupted write leaves the previous
     /// record.
     ///
     /// # Errors
-    /// If the record cannot be read or written. The grant must not be used then.
+    /// If the record cannot be locked, read or written. The grant must not be used then.
     pub(crate) fn add(&self, identity: &str) -> io::Result<bool> {
         let _lock = LockedFile::acquire(&self.grants_file)?;
         let mut used = self.read()?;
@@ -70,7 +70,7 @@ impl UseRecord {
     /// Those of [`UseRecord::add`].
     pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
         let _lock = LockedFile::acquire(&self.grants_file)?;
-        // Checks that the record can be written. The file is deleted at once, because it is not committed.
+        // Checks that the record can be written. The staged file is deleted at once, because it is not committed.
         StagedFile::write_private(&self.path(), b"")?;
         Ok(!self.read()?.contains(identity))
     }

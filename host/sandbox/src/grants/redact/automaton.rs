@@ -1,7 +1,7 @@
 //! An Aho–Corasick automaton over the secrets of a call: it finds all of them in one pass over a text.
 //!
-//! The crate `aho-corasick` does not wipe its tables when they are dropped. It also does not report how much of a pattern a
-//! state has read, which a stream must know to pass on everything else.
+//! The crate `aho-corasick` does not wipe its tables when they are dropped. It also does not report how many bytes of a pattern
+//! have been matched. A stream needs this number to know which bytes it can pass on.
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
@@ -9,19 +9,19 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchState(u32);
 
-/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root. Since the root is not a
-/// child of a state, the index 0 also stands for a missing child or sibling.
+/// A state of the automaton: a node in the tree of all patterns. The path from the root to the node is the text of the node.
+/// The index 0 is the root. Since the root is not a child of a node, the index 0 also stands for a missing child or sibling.
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// The last byte of the text that leads here.
+    /// The last byte of the node's text.
     byte: u8,
     first_child: u32,
     next_sibling: u32,
-    /// The state of the longest proper suffix of this text that is a prefix of a pattern.
+    /// The index of the node whose text is the longest proper suffix of this node's text.
     fallback: u32,
-    /// The length of the text that leads here.
+    /// The length of the node's text, in bytes.
     depth: u32,
-    /// The length of the longest pattern that ends here, or 0.
+    /// The length of the longest pattern that is a suffix of the node's text, or 0.
     matched_length: u32,
 }
 
@@ -36,16 +36,16 @@ pub(super) struct Automaton {
 }
 
 impl Automaton {
-    /// Creates the automaton of some patterns. Without patterns, the automaton allocates nothing, and must not read a
-    /// byte.
+    /// Creates the automaton of some patterns. Without patterns, the automaton allocates nothing, and its states must not be
+    /// used.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
-        let states = 1 + patterns.clone().map(<[u8]>::len).sum::<usize>();
-        if states == 1 {
+        let node_count_max = 1 + patterns.clone().map(<[u8]>::len).sum::<usize>();
+        if node_count_max == 1 {
             return Self::default();
         }
         let mut automaton = Self {
             // Allocated once: a vector that grows leaves copies behind, which are not wiped.
-            nodes: Zeroizing::new(Vec::with_capacity(states)),
+            nodes: Zeroizing::new(Vec::with_capacity(node_count_max)),
             root_children: Zeroizing::new(vec![0; 256]),
         };
         automaton.nodes.push(Node::default());
@@ -61,13 +61,13 @@ impl Automaton {
         self.nodes.is_empty()
     }
 
-    /// Reads a byte. Over a text, this follows at most as many fallbacks as the text has bytes, so that the search takes linear
-    /// time.
+    /// Returns the state after another byte. A search follows at most as many fallbacks as the text has bytes, so that it takes
+    /// linear time.
     pub(super) fn step(&self, state: SearchState, byte: u8) -> SearchState {
         self.step_and_report(state, byte, || {})
     }
 
-    /// Reads a byte, and calls a function for each fallback that it follows.
+    /// Returns the state after another byte, and calls a function for each fallback that it follows.
     fn step_and_report(&self, state: SearchState, byte: u8, mut on_fallback: impl FnMut()) -> SearchState {
         let mut index = state.0;
         while index != 0 {
@@ -85,7 +85,7 @@ impl Automaton {
         self.node(state.0).depth as usize
     }
 
-    /// Returns the length of the longest pattern that ends here, or 0.
+    /// Returns the length of the longest pattern that ends at the last byte of the text, or 0.
     pub(super) fn matched_length(&self, state: SearchState) -> usize {
         self.node(state.0).matched_length as usize
     }
@@ -134,7 +134,8 @@ impl Automaton {
         child
     }
 
-    /// Sets the fallbacks, in the order of depth, because the fallback of a state is always less deep and must be set first.
+    /// Sets the fallbacks in the order of depth: the fallback of a node is always less deep, and its own fallback must be set
+    /// first.
     fn set_fallbacks(&mut self) {
         let mut level: Vec<u32> = self.children(0).collect();
         while !level.is_empty() {
@@ -164,19 +165,19 @@ mod tests {
         Automaton::new(patterns.iter().map(|pattern| pattern.as_bytes()))
     }
 
-    /// Returns the end and the length of each match.
+    /// Returns the end of each match, and the length of the longest pattern that ends there.
     fn matches(automaton: &Automaton, text: &str) -> Vec<(usize, usize)> {
         let mut state = SearchState::default();
-        let ends = text.bytes().enumerate().filter_map(|(at, byte)| {
+        let ends = text.bytes().enumerate().filter_map(|(index, byte)| {
             state = automaton.step(state, byte);
             let length = automaton.matched_length(state);
-            (length > 0).then_some((at + 1, length))
+            (length > 0).then_some((index + 1, length))
         });
         ends.collect()
     }
 
     #[test]
-    fn overlapping_patterns_are_all_found() {
+    fn the_longest_pattern_at_each_end_is_found() {
         let automaton = automaton(&["he", "she", "hers", "his"]);
         assert_eq!(matches(&automaton, "ushers his"), [(4, 3), (6, 4), (10, 3)]);
         assert_eq!(matches(&automaton, "hhe shis"), [(3, 2), (8, 3)]);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_is_the_part_of_a_pattern_that_was_read() {
+    fn the_depth_is_the_number_of_matched_bytes_of_a_pattern() {
         let automaton = automaton(&["abcabd"]);
         let mut state = SearchState::default();
         let depths = "xabcabcabd".bytes().map(|byte| {
@@ -197,7 +198,7 @@ mod tests {
     // attack: K3
     #[test]
     fn a_text_takes_at_most_two_steps_for_each_byte() {
-        // Long patterns of one byte, and text that leaves them again and again, follow the most fallbacks.
+        // Long patterns of one repeated byte, and text that leaves them again and again, cause the most fallbacks.
         let patterns = [
             "a".repeat(500),
             format!("{}b", "a".repeat(300)),

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::automaton::{Automaton, SearchState};
 use super::escape::{EscapeDecoder, EscapeKind};
 
-/// The maximum number of line break characters that are skipped at one place in base64: a carriage return and a line
-/// feed.
+/// The maximum number of line break characters that are skipped between two digits of base64: a carriage return and a
+/// line feed.
 const LINE_BREAK_BYTES_MAX: u8 = 2;
 
 /// An encoding of text or bytes.
@@ -42,7 +42,7 @@ impl Encoding {
     ];
 }
 
-/// Reads a text of one encoding, and searches it for secrets. The text can come in pieces.
+/// Decodes a text from one encoding, and searches the decoded bytes for secrets. The text can come in pieces.
 pub(super) struct Reader {
     decoder: Decoder,
     search: SecretSearch,
@@ -105,12 +105,13 @@ impl Reader {
         }
     }
 
-    /// Returns the position from which on the end of the text could be the beginning of a secret, or `None` if it could not.
+    /// Returns the first position of a part at the end of the text that could be the beginning of a secret. Returns `None` if
+    /// there is no such part.
     pub(super) fn undecided_from(&self) -> Option<u64> {
         let pending = match &self.decoder {
             Decoder::Plain => None,
-            Decoder::Escaped(escape) => escape.begins_at(),
-            Decoder::Digits(digits) => digits.begins_at(),
+            Decoder::Escaped(escape) => escape.pending_start(),
+            Decoder::Digits(digits) => digits.pending_start(),
         };
         self.search.starts.front().copied().or(pending)
     }
@@ -120,12 +121,13 @@ impl Reader {
 #[derive(Default)]
 struct SecretSearch {
     state: SearchState,
-    /// The positions at which the last decoded bytes start, as long as these bytes are the beginning of a secret.
+    /// The position in the text of each decoded byte that belongs to the beginning of a possible secret.
     starts: VecDeque<u64>,
 }
 
 impl SecretSearch {
-    /// Continues the search with a decoded byte, which `range` encodes. Reports a secret that ends with the byte.
+    /// Continues the search with a decoded byte. `range` is the part of the text that encodes the byte. Reports the range of the
+    /// longest secret that ends with the byte.
     fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, on_found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
@@ -164,7 +166,7 @@ struct DigitDecoder {
     bits: u32,
     bit_count: u32,
     /// The position of the last digit.
-    last: u64,
+    last_position: u64,
     /// The number of line break characters since the last digit.
     line_break_bytes: u8,
 }
@@ -187,7 +189,7 @@ impl DigitDecoder {
             to_skip: skipped,
             bits: 0,
             bit_count: 0,
-            last: 0,
+            last_position: 0,
             line_break_bytes: 0,
         }
     }
@@ -196,7 +198,7 @@ impl DigitDecoder {
         let is_hex = self.bits_per_digit == 4;
         let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
         let Some(value) = value else {
-            // Lines of base64 end at a complete byte.
+            // A line of base64 ends after a complete byte.
             let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
             if is_line_break && self.line_break_bytes < LINE_BREAK_BYTES_MAX {
                 self.line_break_bytes += 1;
@@ -210,22 +212,26 @@ impl DigitDecoder {
             self.to_skip -= 1;
             return DigitProgress::Incomplete;
         }
-        let start = if self.bit_count > 0 { self.last } else { position };
-        self.last = position;
+        let start = if self.bit_count > 0 {
+            self.last_position
+        } else {
+            position
+        };
+        self.last_position = position;
         self.bits = (self.bits << self.bits_per_digit) | u32::from(value);
         self.bit_count += self.bits_per_digit;
-        let Some(rest) = self.bit_count.checked_sub(8) else {
+        let Some(extra_bits) = self.bit_count.checked_sub(8) else {
             return DigitProgress::Incomplete;
         };
-        let decoded = (self.bits >> rest).to_be_bytes()[3];
-        self.bit_count = rest;
-        self.bits &= (1 << rest) - 1;
+        let decoded = (self.bits >> extra_bits).to_be_bytes()[3];
+        self.bit_count = extra_bits;
+        self.bits &= (1 << extra_bits) - 1;
         DigitProgress::Decoded(decoded, start..position + 1)
     }
 
-    /// Returns the position of the last digit if its byte is not complete.
-    fn begins_at(&self) -> Option<u64> {
-        (self.bit_count > 0).then_some(self.last)
+    /// Returns the position of the first digit of an incomplete byte, or `None` if no byte is incomplete.
+    fn pending_start(&self) -> Option<u64> {
+        (self.bit_count > 0).then_some(self.last_position)
     }
 }
 

@@ -7,7 +7,7 @@ use super::encoding::hex_digit;
 /// The maximum length of an escape, in bytes.
 const ESCAPE_BYTES_MAX: usize = 12;
 
-/// The named HTML escapes of ASCII characters.
+/// The named HTML escapes that are decoded. All are of ASCII characters.
 const ENTITIES: [(&str, u8); 5] = [
     ("&amp;", b'&'),
     ("&apos;", b'\''),
@@ -38,7 +38,7 @@ enum Progress {
     /// An escape of this character.
     Character(char),
     /// Not an escape.
-    Other,
+    NotAnEscape,
 }
 
 /// A decoder of text in which any characters may be escaped.
@@ -46,9 +46,9 @@ pub(super) struct EscapeDecoder {
     kind: EscapeKind,
     /// The beginning of a possible escape.
     pending: [u8; ESCAPE_BYTES_MAX],
-    pending_bytes: usize,
+    pending_length: usize,
     /// The position of the first pending byte.
-    begins_at: u64,
+    pending_start: u64,
 }
 
 impl EscapeDecoder {
@@ -56,39 +56,39 @@ impl EscapeDecoder {
         Self {
             kind,
             pending: [0; ESCAPE_BYTES_MAX],
-            pending_bytes: 0,
-            begins_at: 0,
+            pending_length: 0,
+            pending_start: 0,
         }
     }
 
-    /// Returns the position of a possible escape that is not complete, or `None` if no escape has begun.
-    pub(super) fn begins_at(&self) -> Option<u64> {
-        (self.pending_bytes > 0).then_some(self.begins_at)
+    /// Returns the position at which an incomplete escape begins, or `None` if no escape has begun.
+    pub(super) fn pending_start(&self) -> Option<u64> {
+        (self.pending_length > 0).then_some(self.pending_start)
     }
 
     /// Reads a byte. Calls `on_decoded` with each byte that can then be decoded, and with the range of the text that encodes
     /// it.
     pub(super) fn read(&mut self, byte: u8, position: u64, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
-        if self.pending_bytes == 0 {
+        if self.pending_length == 0 {
             if byte == self.kind.mark() {
-                self.begins_at = position;
+                self.pending_start = position;
                 self.push(byte);
             } else {
-                on_decoded(self.kind.plain(byte), position..position + 1);
+                on_decoded(self.kind.decode_plain(byte), position..position + 1);
             }
             return;
         }
         self.push(byte);
-        let range = self.begins_at..position + 1;
-        match self.kind.progress(&self.pending[..self.pending_bytes]) {
-            Progress::Incomplete if self.pending_bytes < ESCAPE_BYTES_MAX => {}
-            Progress::Incomplete | Progress::Other => self.read_as_plain(on_decoded),
+        let range = self.pending_start..position + 1;
+        match self.kind.parse_escape(&self.pending[..self.pending_length]) {
+            Progress::Incomplete if self.pending_length < ESCAPE_BYTES_MAX => {}
+            Progress::Incomplete | Progress::NotAnEscape => self.read_as_plain(on_decoded),
             Progress::Byte(byte) => {
-                self.pending_bytes = 0;
+                self.pending_length = 0;
                 on_decoded(byte, range);
             }
             Progress::Character(character) => {
-                self.pending_bytes = 0;
+                self.pending_length = 0;
                 for byte in character.encode_utf8(&mut [0; 4]).bytes() {
                     on_decoded(byte, range.clone());
                 }
@@ -98,15 +98,15 @@ impl EscapeDecoder {
 
     /// Ends the text. An escape that is not complete is plain text.
     pub(super) fn end(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
-        while self.pending_bytes > 0 {
+        while self.pending_length > 0 {
             self.read_as_plain(on_decoded);
         }
     }
 
     /// Passes on the first pending byte as plain text, and reads the others again.
     fn read_as_plain(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
-        let (pending, count, start) = (self.pending, self.pending_bytes, self.begins_at);
-        self.pending_bytes = 0;
+        let (pending, count, start) = (self.pending, self.pending_length, self.pending_start);
+        self.pending_length = 0;
         on_decoded(pending[0], start..start + 1);
         for (position, byte) in (start + 1..).zip(&pending[1..count]) {
             self.read(*byte, position, on_decoded);
@@ -114,13 +114,13 @@ impl EscapeDecoder {
     }
 
     fn push(&mut self, byte: u8) {
-        self.pending[self.pending_bytes] = byte;
-        self.pending_bytes += 1;
+        self.pending[self.pending_length] = byte;
+        self.pending_length += 1;
     }
 }
 
 impl EscapeKind {
-    /// Returns the byte with which an escape begins.
+    /// Returns the mark, with which each escape begins.
     fn mark(self) -> u8 {
         match self {
             Self::Percent | Self::Form => b'%',
@@ -130,11 +130,12 @@ impl EscapeKind {
     }
 
     /// Decodes a byte that does not begin an escape.
-    fn plain(self, byte: u8) -> u8 {
+    fn decode_plain(self, byte: u8) -> u8 {
         if self == Self::Form && byte == b'+' { b' ' } else { byte }
     }
 
-    fn progress(self, text: &[u8]) -> Progress {
+    /// Parses a possible escape, which begins with the mark.
+    fn parse_escape(self, text: &[u8]) -> Progress {
         match self {
             Self::Percent | Self::Form => parse_percent(&text[1..]),
             Self::Backslash => parse_backslash(&text[1..]),
@@ -155,7 +156,7 @@ fn parse_backslash(text: &[u8]) -> Progress {
         [b'u', b'{'] => Progress::Incomplete,
         [b'u', b'{', digits @ .., b'}'] => character_of(hex_number(digits)),
         [b'u', b'{', digits @ ..] if hex_number(digits).is_some() => Progress::Incomplete,
-        // Two escapes for a character beyond the first 65,536.
+        // A surrogate pair: two escapes for one character above U+FFFF.
         [b'u', high @ ..] if high.len() >= 4 && hex_number(&high[..4]).is_some_and(is_high_surrogate) => {
             parse_surrogates(high)
         }
@@ -163,16 +164,16 @@ fn parse_backslash(text: &[u8]) -> Progress {
         [b'U', digits @ ..] => parse_character(digits, 8),
         [b'x', digits @ ..] => parse_byte(digits),
         [b'0'..=b'3'] | [b'0'..=b'3', b'0'..=b'7'] => Progress::Incomplete,
-        [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => {
-            Progress::Byte((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
+        [high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7'] => {
+            Progress::Byte((high - b'0') * 64 + (middle - b'0') * 8 + (low - b'0'))
         }
         [b'n'] => Progress::Byte(b'\n'),
         [b'r'] => Progress::Byte(b'\r'),
         [b't'] => Progress::Byte(b'\t'),
         [b'b'] => Progress::Byte(8),
         [b'f'] => Progress::Byte(12),
-        [other] => Progress::Byte(*other),
-        _ => Progress::Other,
+        [escaped] => Progress::Byte(*escaped),
+        _ => Progress::NotAnEscape,
     }
 }
 
@@ -187,7 +188,7 @@ fn parse_entity(text: &[u8]) -> Progress {
         return match matching.next() {
             Some((name, byte)) if name.len() == text.len() => Progress::Byte(*byte),
             Some(_) => Progress::Incomplete,
-            None => Progress::Other,
+            None => Progress::NotAnEscape,
         };
     };
     let (digits, is_complete) = match digits {
@@ -199,7 +200,7 @@ fn parse_entity(text: &[u8]) -> Progress {
         .and_then(|digits| u32::from_str_radix(digits, radix).ok());
     match number {
         Some(number) if is_complete => character_of(Some(number)),
-        None if is_complete || !digits.is_empty() => Progress::Other,
+        None if is_complete || !digits.is_empty() => Progress::NotAnEscape,
         _ => Progress::Incomplete,
     }
 }
@@ -211,9 +212,9 @@ fn parse_byte(digits: &[u8]) -> Progress {
         [high] if hex_digit(*high).is_some() => Progress::Incomplete,
         [high, low] => match (hex_digit(*high), hex_digit(*low)) {
             (Some(high), Some(low)) => Progress::Byte(high * 16 + low),
-            _ => Progress::Other,
+            _ => Progress::NotAnEscape,
         },
-        _ => Progress::Other,
+        _ => Progress::NotAnEscape,
     }
 }
 
@@ -223,11 +224,11 @@ fn parse_character(digits: &[u8], length: usize) -> Progress {
         number @ Some(_) if digits.len() == length => character_of(number),
         Some(_) => Progress::Incomplete,
         None if digits.is_empty() => Progress::Incomplete,
-        None => Progress::Other,
+        None => Progress::NotAnEscape,
     }
 }
 
-/// Parses the digits of a high surrogate, and an escape of a low surrogate.
+/// Parses the four digits of a high surrogate, and then the escape of a low surrogate.
 fn parse_surrogates(text: &[u8]) -> Progress {
     let (high, low) = text.split_at(4);
     match low {
@@ -237,13 +238,13 @@ fn parse_surrogates(text: &[u8]) -> Progress {
                 let pair = [high, low].map(|unit| u16::try_from(unit).unwrap_or_default());
                 match char::decode_utf16(pair).next() {
                     Some(Ok(character)) => Progress::Character(character),
-                    _ => Progress::Other,
+                    _ => Progress::NotAnEscape,
                 }
             }
             (_, Some(_)) => Progress::Incomplete,
-            _ => Progress::Other,
+            _ => Progress::NotAnEscape,
         },
-        _ => Progress::Other,
+        _ => Progress::NotAnEscape,
     }
 }
 
@@ -257,9 +258,9 @@ fn hex_number(digits: &[u8]) -> Option<u32> {
     (!digits.is_empty()).then(|| digits.iter().try_fold(0, digit)).flatten()
 }
 
-/// Returns the character with a number, or [`Progress::Other`] if no character has it.
+/// Returns the character with this number, or [`Progress::NotAnEscape`] if there is no such character.
 fn character_of(number: Option<u32>) -> Progress {
     number
         .and_then(char::from_u32)
-        .map_or(Progress::Other, Progress::Character)
+        .map_or(Progress::NotAnEscape, Progress::Character)
 }

@@ -22,11 +22,11 @@ use toolwit_core::Arguments;
 /// The text that replaces a secret.
 const REPLACEMENT: &str = "[redacted]";
 
-/// The minimum length of a text to search for, in bytes. Shorter texts would match too often.
+/// The minimum length of a secret to search for, in bytes. Shorter secrets would match too often.
 const SECRET_BYTES_MIN: usize = 4;
 
 /// Finds and replaces the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or
-/// HTML, in hex, and in base64, also in the middle of longer text.
+/// HTML, in hex, and in base64. Also finds a secret in the middle of longer encoded text.
 #[derive(Default)]
 pub(crate) struct Redactor {
     secrets: Automaton,
@@ -52,15 +52,15 @@ impl Redactor {
     }
 
     /// Replaces every secret in a text.
-    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let found = self.find(text.as_bytes());
-        if found.is_empty() {
+    pub(crate) fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let ranges = self.find(text.as_bytes());
+        if ranges.is_empty() {
             return Cow::Borrowed(text);
         }
         let bytes = text.as_bytes();
         let mut clean = Vec::with_capacity(bytes.len());
         let mut copied_to = 0;
-        for range in found {
+        for range in ranges {
             clean.extend_from_slice(&bytes[copied_to..range.start]);
             clean.extend_from_slice(REPLACEMENT.as_bytes());
             copied_to = range.end;
@@ -84,23 +84,23 @@ impl Redactor {
     }
 
     /// Replaces every secret in the strings, numbers and keys of a value. A number with a secret becomes a string.
-    pub(crate) fn value(&self, value: &mut Value) {
+    pub(crate) fn redact_value(&self, value: &mut Value) {
         if self.is_idle() {
             return;
         }
         match value {
             Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
+                if let Cow::Owned(clean) = self.redact_text(text) {
                     *text = clean;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.value(field));
+                fields.values_mut().for_each(|field| self.redact_value(field));
                 if fields.keys().any(|key| self.finds_in(key)) {
                     *fields = std::mem::take(fields)
                         .into_iter()
-                        .map(|(key, field)| (self.text(&key).into_owned(), field))
+                        .map(|(key, field)| (self.redact_text(&key).into_owned(), field))
                         .collect();
                 }
             }
@@ -114,9 +114,9 @@ impl Redactor {
     }
 
     /// Replaces every secret in the values and keys of arguments.
-    pub(crate) fn arguments(&self, arguments: Arguments) -> Arguments {
+    pub(crate) fn redact_arguments(&self, arguments: Arguments) -> Arguments {
         let mut value = Value::Object(arguments);
-        self.value(&mut value);
+        self.redact_value(&mut value);
         match value {
             Value::Object(arguments) => arguments,
             _ => Arguments::new(),
@@ -133,26 +133,26 @@ impl Redactor {
 
     /// Returns the ranges of all secrets, in order and without overlaps.
     fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         if self.is_idle() {
-            return found;
+            return ranges;
         }
         for encoding in Encoding::ALL {
             let mut reader = Reader::new(encoding);
-            let mut report = |range: Range<u64>| add_range(&mut found, as_index(range.start)..as_index(range.end));
+            let mut report = |range: Range<u64>| add_range(&mut ranges, as_index(range.start)..as_index(range.end));
             reader.read(&self.secrets, bytes, 0, &mut report);
             reader.end(&self.secrets, &mut report);
         }
-        found.sort_unstable_by_key(|range| range.start);
-        let mut merged = Vec::with_capacity(found.len());
-        for range in found {
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut merged = Vec::with_capacity(ranges.len());
+        for range in ranges {
             add_range(&mut merged, range);
         }
         merged
     }
 }
 
-/// Adds a range. Extends the last range instead if the two overlap.
+/// Adds a range. If it overlaps the last range, extends the last range instead.
 fn add_range(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if range.start < last.end && last.start < range.end => {
@@ -167,13 +167,13 @@ fn as_index(position: u64) -> usize {
 }
 
 /// Masks secrets in a stream, including those that are split between chunks. Buffers only bytes that could be the beginning
-/// of a secret, at most as many as the longest encoding of a secret has.
+/// of a secret. These are at most as many bytes as the longest encoding of a secret has.
 #[derive(Default)]
 pub(crate) struct StreamMask {
     /// A reader for each encoding. Empty before the first chunk.
     readers: Vec<Reader>,
     buffer: BytesMut,
-    /// The position of the buffer in the stream.
+    /// The position of the first byte of the buffer in the stream.
     position: u64,
 }
 
@@ -186,7 +186,7 @@ impl StreamMask {
         if self.readers.is_empty() {
             self.readers.extend(Encoding::ALL.map(Reader::new));
         }
-        let from = self.position + self.buffer.len() as u64;
+        let chunk_start = self.position + self.buffer.len() as u64;
         self.buffer.extend_from_slice(&chunk);
         let end = self.position + self.buffer.len() as u64;
         let mut undecided_from = end;
@@ -195,12 +195,12 @@ impl StreamMask {
             let mut mask = |range: Range<u64>| {
                 buffer[as_index(range.start - self.position)..as_index(range.end - self.position)].fill(b'*');
             };
-            reader.read(&redactor.secrets, &chunk, from, &mut mask);
+            reader.read(&redactor.secrets, &chunk, chunk_start, &mut mask);
             undecided_from = undecided_from.min(reader.undecided_from().unwrap_or(end));
         }
-        let ready = self.buffer.split_to(as_index(undecided_from - self.position));
+        let decided = self.buffer.split_to(as_index(undecided_from - self.position));
         self.position = undecided_from;
-        ready.freeze()
+        decided.freeze()
     }
 
     /// Ends the stream: masks the secrets in the buffered bytes, and returns these bytes.

@@ -13,83 +13,87 @@ fn redactor() -> Redactor {
     Redactor::new([SECRET].into_iter())
 }
 
-/// Writes a text with each byte as `write` returns it.
-fn bytes(text: &str, write: impl Fn(usize, u8) -> String) -> String {
-    text.bytes().enumerate().map(|(at, byte)| write(at, byte)).collect()
-}
-
-/// Writes a text with each character as `write` returns it.
-fn characters(text: &str, write: impl Fn(usize, char) -> String) -> String {
-    text.chars()
+/// Encodes each byte of a text with `encode`, which receives its index and the byte.
+fn encode_bytes(text: &str, encode: impl Fn(usize, u8) -> String) -> String {
+    text.bytes()
         .enumerate()
-        .map(|(at, character)| write(at, character))
+        .map(|(index, byte)| encode(index, byte))
         .collect()
 }
 
-fn percent(byte: u8, upper: bool) -> String {
-    if upper {
+/// Encodes each character of a text with `encode`, which receives its index and the character.
+fn encode_characters(text: &str, encode: impl Fn(usize, char) -> String) -> String {
+    text.chars()
+        .enumerate()
+        .map(|(index, character)| encode(index, character))
+        .collect()
+}
+
+fn percent_escape(byte: u8, is_uppercase: bool) -> String {
+    if is_uppercase {
         format!("%{byte:02X}")
     } else {
         format!("%{byte:02x}")
     }
 }
 
-/// As the functions `quote` of Python and `encodeURIComponent` of JavaScript, with other characters left as they are.
-fn quoted(text: &str, safe: &str) -> String {
-    bytes(text, |_, byte| {
+/// Percent-encodes a text, as `quote` of Python and `encodeURIComponent` of JavaScript do. ASCII letters, digits and the
+/// characters in `safe` stay as they are.
+fn percent_encode(text: &str, safe: &str) -> String {
+    encode_bytes(text, |_, byte| {
         let character = char::from(byte);
         if character.is_ascii_alphanumeric() || safe.contains(character) {
             character.to_string()
         } else {
-            percent(byte, true)
+            percent_escape(byte, true)
         }
     })
 }
 
-fn utf16(character: char) -> String {
+fn utf16_escape(character: char) -> String {
     let units = character.encode_utf16(&mut [0; 2]).to_vec();
     units.into_iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// The secret in every supported encoding, except in the middle of longer text. `pick` selects the characters that are escaped
-/// where an encoding leaves a choice.
+/// Returns the secret in every supported encoding. `pick` selects characters by their index: where an encoding leaves a choice,
+/// these are escaped, or are upper-case hex digits.
 fn encodings(pick: impl Fn(usize) -> bool) -> Vec<String> {
     let pick = &pick;
-    let hex = bytes(SECRET, |_, byte| format!("{byte:02x}"));
+    let hex = encode_bytes(SECRET, |_, byte| format!("{byte:02x}"));
     vec![
         SECRET.to_owned(),
         json!(SECRET).to_string(),
         json!(SECRET).to_string().replace('/', "\\/"),
         format!("{SECRET:?}"),
         SECRET.escape_unicode().to_string(),
-        quoted(SECRET, "/-_.~"),
-        quoted(SECRET, "-_.~!'()*"),
-        quoted(SECRET, "-_.~ ").replace(' ', "+"),
-        bytes(SECRET, |at, byte| percent(byte, pick(at))),
-        characters(SECRET, |at, character| {
-            if character.is_ascii() && !pick(at) {
+        percent_encode(SECRET, "/-_.~"),
+        percent_encode(SECRET, "-_.~!'()*"),
+        percent_encode(SECRET, "-_.~ ").replace(' ', "+"),
+        encode_bytes(SECRET, |index, byte| percent_escape(byte, pick(index))),
+        encode_characters(SECRET, |index, character| {
+            if character.is_ascii() && !pick(index) {
                 return character.to_string();
             }
-            bytes(&character.to_string(), |at, byte| percent(byte, pick(at)))
+            encode_bytes(&character.to_string(), |index, byte| percent_escape(byte, pick(index)))
         }),
-        characters(SECRET, |at, character| match character {
+        encode_characters(SECRET, |index, character| match character {
             '"' | '\\' => format!("\\{character}"),
-            _ if pick(at) => utf16(character),
+            _ if pick(index) => utf16_escape(character),
             _ => character.to_string(),
         }),
-        characters(SECRET, |at, character| match character {
-            '"' | '&' | '<' if pick(at) => format!("&#{};", u32::from(character)),
+        encode_characters(SECRET, |index, character| match character {
+            '"' | '&' | '<' if pick(index) => format!("&#{};", u32::from(character)),
             '"' => "&quot;".to_owned(),
             '&' => "&amp;".to_owned(),
             '<' => "&lt;".to_owned(),
-            _ if pick(at) => format!("&#x{:x};", u32::from(character)),
+            _ if pick(index) => format!("&#x{:x};", u32::from(character)),
             _ => character.to_string(),
         }),
-        bytes(SECRET, |_, byte| format!("\\x{byte:02x}")),
-        bytes(SECRET, |_, byte| format!("\\{byte:03o}")),
+        encode_bytes(SECRET, |_, byte| format!("\\x{byte:02x}")),
+        encode_bytes(SECRET, |_, byte| format!("\\{byte:03o}")),
         hex.to_ascii_uppercase(),
-        characters(&hex, |at, digit| {
-            if pick(at) { digit.to_ascii_uppercase() } else { digit }.to_string()
+        encode_characters(&hex, |index, digit| {
+            if pick(index) { digit.to_ascii_uppercase() } else { digit }.to_string()
         }),
         STANDARD.encode(SECRET),
         URL_SAFE.encode(SECRET),
@@ -100,10 +104,10 @@ fn encodings(pick: impl Fn(usize) -> bool) -> Vec<String> {
 fn streamed(text: &str, mut cuts: Vec<usize>) -> String {
     let redactor = redactor();
     cuts.sort_unstable();
-    let (mut mask, mut clean, mut at) = (StreamMask::default(), Vec::new(), 0);
+    let (mut mask, mut clean, mut position) = (StreamMask::default(), Vec::new(), 0);
     for cut in cuts.into_iter().map(|cut| cut.min(text.len())).chain([text.len()]) {
-        clean.extend_from_slice(&mask.push(&redactor, Bytes::copy_from_slice(&text.as_bytes()[at..cut])));
-        at = cut;
+        clean.extend_from_slice(&mask.push(&redactor, Bytes::copy_from_slice(&text.as_bytes()[position..cut])));
+        position = cut;
     }
     clean.extend_from_slice(&mask.finish(&redactor));
     assert_eq!(clean.len(), text.len(), "the length is unchanged");
@@ -113,8 +117,8 @@ fn streamed(text: &str, mut cuts: Vec<usize>) -> String {
 // attack: K4
 #[test]
 fn a_secret_is_found_in_every_supported_encoding() {
-    for text in encodings(|at| at % 3 == 0) {
-        let redacted = redactor().text(&format!("before, {text}, after")).into_owned();
+    for text in encodings(|index| index % 3 == 0) {
+        let redacted = redactor().redact_text(&format!("before, {text}, after")).into_owned();
         assert!(
             redacted.starts_with("before, ") && redacted.ends_with(", after") && redacted.contains(REPLACEMENT),
             "{text}: {redacted}"
@@ -124,10 +128,10 @@ fn a_secret_is_found_in_every_supported_encoding() {
             "{redacted}"
         );
     }
-    assert_eq!(redactor().text("nothing here"), "nothing here");
-    let broken = STANDARD.encode(SECRET.repeat(5));
-    let broken: Vec<_> = broken.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
-    let redacted = redactor().text(&broken.join("\r\n")).into_owned();
+    assert_eq!(redactor().redact_text("nothing here"), "nothing here");
+    let base64 = STANDARD.encode(SECRET.repeat(5));
+    let base64_lines: Vec<_> = base64.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
+    let redacted = redactor().redact_text(&base64_lines.join("\r\n")).into_owned();
     assert!(
         redacted.replace(REPLACEMENT, "").len() <= 4,
         "base64 in lines: {redacted}"
@@ -138,7 +142,7 @@ fn a_secret_is_found_in_every_supported_encoding() {
 fn secrets_in_values_and_keys_are_replaced() {
     let redactor = Redactor::new([SECRET, "1234567890"].into_iter());
     let mut value = json!({"a": [SECRET, 1, 1_234_567_890], SECRET: "b"});
-    redactor.value(&mut value);
+    redactor.redact_value(&mut value);
     assert_eq!(value, json!({"a": [REPLACEMENT, 1, REPLACEMENT], REPLACEMENT: "b"}));
 }
 
@@ -146,7 +150,7 @@ fn secrets_in_values_and_keys_are_replaced() {
 fn overlapping_and_adjacent_secrets_are_replaced() {
     let redactor = Redactor::new(["hunter2hunter3", "hunter3more", "abc"].into_iter());
     let redacted = redactor
-        .text("hunter2hunter3more hunter2hunter3hunter2hunter3 abc")
+        .redact_text("hunter2hunter3more hunter2hunter3hunter2hunter3 abc")
         .into_owned();
     assert_eq!(
         redacted, "[redacted] [redacted][redacted] abc",
@@ -171,17 +175,17 @@ fn text_that_cannot_begin_a_secret_is_passed_on_at_once() {
 proptest! {
     // attack: K4
     #[test]
-    fn a_secret_leaves_in_no_encoding_and_at_no_chunk_border(
+    fn a_secret_is_masked_in_every_encoding_and_across_chunk_borders(
         before in "[ -$'-\\[\\]-~]{0,7}",
         after in "[ -~]{0,7}",
         cuts in proptest::collection::vec(0_usize..200, 0..8),
         escaped in any::<u64>(),
     ) {
-        for text in encodings(|at| escaped >> (at % 64) & 1 == 1) {
+        for text in encodings(|index| escaped >> (index % 64) & 1 == 1) {
             let masked = streamed(&format!("{before} {text} {after}"), cuts.clone());
             let position = before.len() + 1;
-            let kept = masked[position..].bytes().zip(text.bytes()).filter(|(a, b)| a == b && *a != b'*').count();
-            prop_assert!(kept <= 4, "{} of {}: {}", kept, text, masked);
+            let unmasked_count = masked[position..].bytes().zip(text.bytes()).filter(|(a, b)| a == b && *a != b'*').count();
+            prop_assert!(unmasked_count <= 4, "{} of {}: {}", unmasked_count, text, masked);
         }
     }
 
@@ -192,24 +196,24 @@ proptest! {
         cuts in proptest::collection::vec(0_usize..80, 0..8),
     ) {
         let text = format!("{before}{SECRET}{after}");
-        let found = |text: &str| {
-            redactor().text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********")
+        let is_redacted = |text: &str| {
+            redactor().redact_text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********")
         };
         for encoded in [
             STANDARD_NO_PAD.encode(&text),
             URL_SAFE_NO_PAD.encode(&text),
-            bytes(&text, |_, byte| format!("{byte:02x}")),
-            quoted(&text, ""),
+            encode_bytes(&text, |_, byte| format!("{byte:02x}")),
+            percent_encode(&text, ""),
             json!(text).to_string(),
         ] {
-            prop_assert!(found(&encoded), "{}", encoded);
-            prop_assert!(found(&format!("x{encoded}")), "after another digit: {}", encoded);
+            prop_assert!(is_redacted(&encoded), "{}", encoded);
+            prop_assert!(is_redacted(&format!("x{encoded}")), "after another digit: {}", encoded);
         }
     }
 
     #[test]
     fn text_without_a_secret_is_unchanged(text in "[ -~\n\u{e4}]{0,200}", cuts in proptest::collection::vec(0_usize..200, 0..8)) {
-        prop_assert_eq!(redactor().text(&text), text.as_str());
+        prop_assert_eq!(redactor().redact_text(&text), text.as_str());
         prop_assert_eq!(streamed(&text, cuts), text);
     }
 }

@@ -39,7 +39,7 @@ pub enum AccessRequest<'a> {
 }
 
 impl AccessRequest<'_> {
-    /// Returns the capabilities of which the component must declare at least one.
+    /// Returns the capabilities for the access. The component must declare at least one of them.
     pub(super) fn capabilities(&self) -> &'static [Capability] {
         match self {
             Self::Http(_) => &[Capability::Http],
@@ -76,9 +76,9 @@ impl AccessRequest<'_> {
         }
     }
 
-    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. The quota
-    /// of the key–value store is only an example. Returns `None` if the access needs no grant, and for a secret, whose rule
-    /// needs more than its name.
+    /// Returns a rule that would allow the access, as a key of the grants file and a value. The value for a setting is its
+    /// name. The quota of the key–value store is only an example. Returns `None` if the access needs no grant, and for a
+    /// secret, because its rule needs more than a name.
     pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {
         Some(match self {
             Self::Http(target) => ("http", target.to_string()),

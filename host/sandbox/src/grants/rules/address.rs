@@ -72,7 +72,7 @@ impl AddressClass {
             [0xff00..=0xffff, ..] => Self::Multicast,
             // Documentation (two ranges), and the range 2001::/23 for special purposes.
             [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] | [0x2001, 0..=0x1ff, ..] => Self::Reserved,
-            // All ranges that are allocated so far.
+            // The range in which all public addresses are allocated so far.
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Reserved,
         }
@@ -100,8 +100,8 @@ pub fn canonical(address: IpAddr) -> IpAddr {
 }
 
 /// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64) or
-/// tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the address cannot be determined, and `None` for other
-/// IPv6 addresses.
+/// tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the IPv4 address cannot be determined, and `None` for
+/// all other IPv6 addresses.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
@@ -109,7 +109,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(join(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
-        // Below this prefix, for NAT64 inside a network, the IPv4 address can have several positions.
+        // A prefix for NAT64 inside a network. The IPv4 address can have several positions.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
         [0x2002, high, low, ..] => Some(join(high, low)),
         [0x2001, 0, .., high, low] => Some(join(!high, !low)),
@@ -124,6 +124,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 pub struct AddressRange {
     /// An address in the range. Its bits after the prefix have no meaning.
     address: IpAddr,
+    /// The length of the prefix, in bits.
     prefix_bits: u8,
 }
 
@@ -132,13 +133,13 @@ impl AddressRange {
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, canonical(address)) {
-            (IpAddr::V4(own), IpAddr::V4(address)) => {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
-                u32::from(own) & mask == u32::from(address) & mask
+                u32::from(base) & mask == u32::from(address) & mask
             }
-            (IpAddr::V6(own), IpAddr::V6(address)) => {
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
-                u128::from(own) & mask == u128::from(address) & mask
+                u128::from(base) & mask == u128::from(address) & mask
             }
             _ => false,
         }
@@ -209,7 +210,7 @@ mod tests {
 
     // attack: C12
     #[test]
-    fn embedded_ipv4_addresses_are_classified_in_every_form() {
+    fn addresses_are_classified_in_every_form() {
         use AddressClass::*;
         for (text, expected) in [
             ("8.8.8.8", Public),
@@ -259,9 +260,9 @@ mod tests {
         for outside in ["10.2.0.0", "11.1.0.0", "::1"] {
             assert!(!range.contains(outside.parse().unwrap()), "{outside}");
         }
-        let one: AddressRange = "::1".parse().unwrap();
-        assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
-        for bad in [
+        let single: AddressRange = "::1".parse().unwrap();
+        assert!(single.contains("::1".parse().unwrap()) && !single.contains("::2".parse().unwrap()));
+        for invalid in [
             "",
             "10.0.0.0/33",
             "10.0.0/8",
@@ -272,7 +273,7 @@ mod tests {
             "127.1",
             "a",
         ] {
-            assert!(bad.parse::<AddressRange>().is_err(), "{bad}");
+            assert!(invalid.parse::<AddressRange>().is_err(), "{invalid}");
         }
     }
 }

@@ -12,13 +12,13 @@ use super::http_rule::{HttpRule, RequestMismatch};
 use super::request_target::RequestTarget;
 use crate::inspect::declared_capabilities::Capability;
 
-/// The number of the rule of a kind of access that has at most one rule.
+/// The number of a rule whose kind has at most one rule.
 const ONLY_RULE: usize = 1;
 
 /// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls this
 /// function, and so does `explain`.
 ///
-/// `rights` must contain only grants that currently apply, so no grants that are used up. After an HTTP request is allowed,
+/// `rights` must contain only grants that currently apply, without those that are used up. After an HTTP request is allowed,
 /// [`decide_address`] decides whether it may connect to the address of its host.
 #[must_use]
 pub fn decide(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Decision {
@@ -89,7 +89,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             find_name(rules.context.iter().map(String::as_str), key, capability, "the key")
         }
         AccessRequest::Blackboard(mode) => match rules.blackboard {
-            Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(reading_only(0)),
+            Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(denial_of_writing(0)),
             granted => only_rule(granted.is_some()),
         },
         // Decided above.
@@ -137,13 +137,13 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
     if !path.has_root() || path.components().any(is_not_plain) {
         return Err(Denial::PathNotPlain);
     }
-    // Of nested directories, the innermost decides. A directory that cannot be opened does not hide those that contain it.
-    let containing = |index: &usize| rules[*index].contains(path);
+    // Of nested directories, the innermost one that can be opened decides.
+    let contains_path = |index: &usize| rules[*index].contains(path);
     let innermost = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
     let is_open = |index: &usize| rights.unenforceable_directory(*index).is_none();
-    let all = || (0..rules.len()).filter(containing);
-    let Some(inner) = innermost(&mut all().filter(is_open)) else {
-        let unenforceable = innermost(&mut all()).and_then(|index| rights.unenforceable_directory(index));
+    let containing_rules = || (0..rules.len()).filter(contains_path);
+    let Some(inner) = innermost(&mut containing_rules().filter(is_open)) else {
+        let unenforceable = innermost(&mut containing_rules()).and_then(|index| rights.unenforceable_directory(index));
         return Err(match unenforceable {
             Some(rule) => Denial::Unenforceable(rule.clone()),
             None => Denial::NearestRule {
@@ -156,12 +156,12 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
     if mode == AccessMode::Read || rules[serving].access == AccessMode::ReadWrite {
         Ok(serving + 1)
     } else {
-        Err(reading_only(serving))
+        Err(denial_of_writing(serving))
     }
 }
 
-/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. Both are indexes in `rules.files`. The
-/// result is usually `inner` itself.
+/// Finds the rule of the directory through which a guest reaches the files of the rule `inner`. Usually, this is `inner` itself.
+/// `inner` and the result are indices in `rules.files`.
 ///
 /// The result is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
 /// between the two is the same on the host and for the guest. Then `inner` could not protect its files, because the guest can
@@ -169,35 +169,35 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
 fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let rules = &rights.rules.files;
     let rule = &rules[inner];
-    let is_inside = |outer: &usize| {
+    let contains_inner = |outer: &usize| {
         let outer = &rules[*outer];
         outer.guest.len() < rule.guest.len() && outer.contains(Path::new(&rule.guest))
     };
     let outer = (0..rules.len())
-        .filter(is_inside)
+        .filter(contains_inner)
         .filter(|outer| rights.unenforceable_directory(*outer).is_none())
         .max_by_key(|outer| rules[*outer].guest.len());
     let Some(outer) = outer.map(|outer| serving_rule(rights, outer)) else {
         return inner;
     };
     let is_same_directory = || {
-        let below = Path::new(&rule.guest).strip_prefix(&rules[outer].guest).ok()?;
-        Some(rights.host_directory(outer)?.join(below) == rights.host_directory(inner)?)
+        let relative_path = Path::new(&rule.guest).strip_prefix(&rules[outer].guest).ok()?;
+        Some(rights.host_directory(outer)?.join(relative_path) == rights.host_directory(inner)?)
     };
-    let is_served = rule.access == AccessMode::Read
+    let is_served_by_outer = rule.access == AccessMode::Read
         && rules[outer].access == AccessMode::ReadWrite
         && is_same_directory() == Some(true);
-    if is_served { outer } else { inner }
+    if is_served_by_outer { outer } else { inner }
 }
 
-fn reading_only(index: usize) -> Denial {
+fn denial_of_writing(index: usize) -> Denial {
     Denial::NearestRule {
         rule: index + 1,
         allows: "reading".to_owned(),
     }
 }
 
-/// Finds the number of the rule that allows a variable. The rules of exposed secrets are counted after those of variables.
+/// Finds the number of the rule that allows a variable. Rules of exposed secrets are counted after the rules of variables.
 fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
     let GrantRules { env, secrets, .. } = &rights.rules;
     let exposed = secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
@@ -209,7 +209,7 @@ fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Deni
     Ok(rule)
 }
 
-/// Finds the number of a name in a list of granted names, counted from 1. `noun` names the kind of the names in a denial.
+/// Finds the number of the wanted name in a list of granted names, counted from 1. A denial uses `noun` for such a name.
 fn find_name<'a>(
     names: impl Iterator<Item = &'a str>,
     wanted: &str,

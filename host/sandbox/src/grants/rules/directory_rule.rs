@@ -52,7 +52,7 @@ impl fmt::Display for AccessMode {
 pub struct DirectoryRule {
     /// The directory on the host. Absolute, since a relative path would depend on where the host was started.
     pub host: PathBuf,
-    /// The path at which the guest sees it. Absolute, without dot segments.
+    /// The path at which the guest sees the directory. Absolute, without dot segments.
     pub guest: String,
     /// The access of the guest to the directory.
     pub access: AccessMode,
@@ -82,18 +82,19 @@ impl TryFrom<DirectoryRuleFormat> for DirectoryRule {
 
 impl From<DirectoryRule> for DirectoryRuleFormat {
     fn from(rule: DirectoryRule) -> Self {
-        let has_no_quota_key = rule.access == AccessMode::Read || rule.quota_bytes == DIRECTORY_BYTES_MAX;
+        let has_quota_key = rule.access == AccessMode::ReadWrite && rule.quota_bytes != DIRECTORY_BYTES_MAX;
         Self {
             host: rule.host.to_string_lossy().into_owned(),
             guest: rule.guest,
             access: rule.access,
-            quota: (!has_no_quota_key).then(|| format_quota(rule.quota_bytes)),
+            quota: has_quota_key.then(|| format_quota(rule.quota_bytes)),
         }
     }
 }
 
 impl DirectoryRule {
-    /// Creates a rule. `quota` is a size such as `10MiB`, for [`AccessMode::ReadWrite`] only; the default is 64 MiB.
+    /// Creates a rule. `quota` is a size such as `10MiB`, for [`AccessMode::ReadWrite`] only; the default is
+    /// [`DIRECTORY_BYTES_MAX`].
     ///
     /// # Errors
     /// For a host path that is relative, is the root, or contains `..`, `~` at the start, `${` or NUL; for a guest path that

@@ -22,7 +22,7 @@ pub struct EffectiveRights {
     pub declared: DeclaredCapabilities,
     /// The granted rules of declared capabilities, and all clock and random rules, because these only restrict.
     pub rules: GrantRules,
-    /// The reason why no grant applies; `None` if one applies.
+    /// The reason why no grant applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
     /// The granted directories that the host cannot open, by their guest paths. Their rules allow nothing.
     pub unenforceable_directories: BTreeMap<String, UnenforceableRule>,
@@ -41,8 +41,8 @@ pub struct MissingValues {
     pub secrets: Vec<SecretRule>,
 }
 
-/// A granted rule that the host cannot enforce, such as a directory that does not exist. It allows nothing. The other rules
-/// of its plugin apply, and other plugins are not affected.
+/// A granted rule that the host cannot enforce, such as one for a directory that does not exist. It allows nothing. The other
+/// rules of its plugin apply, and other plugins are not affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnenforceableRule {
     /// The position of the grant in its file; `None` for a grant of the application.
@@ -116,7 +116,8 @@ impl EffectiveRights {
     ///
     /// Of two rules for the same guest path, environment variable or setting, the first one applies. So does the first of two
     /// key–value, blackboard, clock or random rules. Grants for one call or one conversation come before permanent ones;
-    /// otherwise, their order does not change.
+    /// otherwise, the grants
+    /// keep their order.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
@@ -142,7 +143,7 @@ impl EffectiveRights {
     }
 
     /// Adds the rules of a grant, as far as the component declares their capabilities. A rule for the same thing as an earlier
-    /// one, such as another value of a setting, is not added.
+    /// rule, such as another value of a setting, is not added. Clock and random rules need no declared capability.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
@@ -332,28 +333,34 @@ impl EffectiveRights {
     /// the caller has an equal rule. The plugin keeps its own settings and its own key–value store.
     #[must_use]
     pub fn narrowed_to(&self, caller: &Self) -> Self {
-        fn common<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
-            own.iter().filter(|rule| callers.contains(rule)).cloned().collect()
+        fn common<T: PartialEq + Clone>(rules: &[T], caller_rules: &[T]) -> Vec<T> {
+            rules
+                .iter()
+                .filter(|rule| caller_rules.contains(rule))
+                .cloned()
+                .collect()
         }
-        let (own, callers) = (&self.rules, &caller.rules);
+        let (own_rules, caller_rules) = (&self.rules, &caller.rules);
         let rules = GrantRules {
-            http: common(&own.http, &callers.http),
-            files: common(&own.files, &callers.files),
-            env: common(&own.env, &callers.env),
-            secrets: common(&own.secrets, &callers.secrets),
-            tools: common(&own.tools, &callers.tools),
-            context: common(&own.context, &callers.context),
-            blackboard: own.blackboard.filter(|_| own.blackboard == callers.blackboard),
+            http: common(&own_rules.http, &caller_rules.http),
+            files: common(&own_rules.files, &caller_rules.files),
+            env: common(&own_rules.env, &caller_rules.env),
+            secrets: common(&own_rules.secrets, &caller_rules.secrets),
+            tools: common(&own_rules.tools, &caller_rules.tools),
+            context: common(&own_rules.context, &caller_rules.context),
+            blackboard: own_rules
+                .blackboard
+                .filter(|_| own_rules.blackboard == caller_rules.blackboard),
             // The clock and random rules restrict: a source that is frozen for either plugin is frozen.
-            clock: match (own.clock, callers.clock) {
-                (Some(ClockRule::Frozen(_)), _) | (_, None) => own.clock,
-                (_, callers) => callers,
+            clock: match (own_rules.clock, caller_rules.clock) {
+                (Some(ClockRule::Frozen(_)), _) | (_, None) => own_rules.clock,
+                (_, caller_rule) => caller_rule,
             },
-            random: match (own.random, callers.random) {
-                (Some(RandomRule::Frozen(_)), _) | (_, None) => own.random,
-                (_, callers) => callers,
+            random: match (own_rules.random, caller_rules.random) {
+                (Some(RandomRule::Frozen(_)), _) | (_, None) => own_rules.random,
+                (_, caller_rule) => caller_rule,
             },
-            ..own.clone()
+            ..own_rules.clone()
         };
         Self { rules, ..self.clone() }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The reason why a rule is refused, or a name, a host or another part of one. Such a rule cannot be enforced as written.
+/// The reason why a rule or the target of a request is invalid, or a part of them such as a name or a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
@@ -28,7 +28,7 @@ impl FilePosition {
     /// returns the position of the text's end.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line_start = before.rfind('\n').map_or(0, |index| index + 1);
         Self {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
@@ -49,7 +49,7 @@ pub enum GrantsError {
     /// The file is too large.
     #[error("the file has {bytes} bytes and may have {bytes_max}")]
     TooLarge {
-        /// The size of the file, in bytes.
+        /// The number of bytes that were read. A file on disk can have more.
         bytes: u64,
         /// The maximum size, in bytes.
         bytes_max: u64,

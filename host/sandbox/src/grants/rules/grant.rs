@@ -122,8 +122,8 @@ impl GrantRules {
     }
 
     /// Removes the rules that rules of `newer` replace: equal rules, and rules for the same guest path, environment variable
-    /// or setting. Of the key–value, blackboard, clock and random rules, a grant has at most one of each kind, so a new one
-    /// replaces any earlier one.
+    /// or setting. A grant has at most one key–value, blackboard, clock and random rule each, so a newer one replaces the
+    /// earlier one.
     pub(crate) fn remove_replaced_by(&mut self, newer: &Self) {
         self.remove_equal(newer);
         let is_replaced_directory = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
@@ -153,7 +153,7 @@ pub enum GrantedVersion {
 pub enum GrantScope {
     /// For one call of the plugin.
     Once,
-    /// For the first conversation that uses it, until that conversation or the process ends.
+    /// For the first conversation that uses the grant, until that conversation or the process ends.
     Session,
     /// Until it is revoked.
     #[default]
@@ -171,7 +171,7 @@ impl fmt::Display for GrantScope {
 }
 
 impl Grant {
-    /// Returns a digest of the grant without its position. It identifies the grant in the record of used grants.
+    /// Returns the SHA-256 of the grant without its position, in hex. It identifies the grant in the record of used grants.
     #[must_use]
     pub fn identity(&self) -> String {
         use sha2::{Digest, Sha256};
@@ -190,7 +190,7 @@ impl Grant {
         text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     }
 
-    /// Returns whether the grant is valid for more than one conversation.
+    /// Returns whether the grant is valid until it is revoked.
     pub(crate) fn is_permanent(&self) -> bool {
         self.scope == GrantScope::Always
     }

@@ -17,7 +17,7 @@ pub enum HostPattern {
     Exactly(RequestHost),
     /// Every name below this one, but not the name itself: `*.example.com`.
     Below(String),
-    /// Every host name, but no addresses. Requires `any-host = true`.
+    /// Every host name, but no addresses. In the grants file, requires `any-host = true`.
     AnyName,
 }
 
@@ -31,7 +31,7 @@ impl HostPattern {
             return Ok(Self::AnyName);
         }
         let (is_suffix, host) = match text.strip_prefix("*.") {
-            Some(rest) => (true, rest),
+            Some(suffix) => (true, suffix),
             None => (false, text),
         };
         let ascii = if host.is_ascii() {
@@ -58,7 +58,7 @@ impl HostPattern {
             (Self::Exactly(granted), host) => granted == host,
             (Self::Below(suffix), RequestHost::Name(name)) => name
                 .strip_suffix(suffix.as_str())
-                .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+                .is_some_and(|labels| labels.len() > 1 && labels.ends_with('.')),
             (Self::AnyName, RequestHost::Name(_)) => true,
             (Self::Below(_) | Self::AnyName, RequestHost::Address(_)) => false,
         }
@@ -115,7 +115,7 @@ struct HttpRuleFormat {
     addresses: Vec<AddressRange>,
 }
 
-/// The methods of a rule without explicit methods. They change nothing on the server.
+/// The methods that a rule allows if it does not name any. They change nothing on the server.
 const DEFAULT_METHODS: [&str; 2] = ["GET", "HEAD"];
 
 impl TryFrom<HttpRuleFormat> for HttpRule {
@@ -193,7 +193,7 @@ fn is_default_scheme(scheme: &Scheme) -> bool {
     *scheme == Scheme::default()
 }
 
-/// The first part of a request that a rule does not allow, from the host down to the path.
+/// The first part of a request that a rule does not allow, in the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMismatch {
     /// The host.
@@ -210,8 +210,8 @@ pub enum RequestMismatch {
 
 impl HttpRule {
     /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
-    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment are
-    /// ignored.
+    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment after
+    /// a path are ignored.
     ///
     /// # Errors
     /// For text that does not have this form, or that describes a rule that cannot be enforced.
@@ -220,8 +220,8 @@ impl HttpRule {
             Some((methods, url)) => (Some(methods.trim()), url),
             None => (None, text.trim()),
         };
-        let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
-        let (host, port, path) = split_location(rest)?;
+        let (scheme, location) = url.split_once("://").unwrap_or(("https", url));
+        let (host, port, path) = split_location(location)?;
         HttpRuleFormat {
             any_host: host == "*",
             host: host.to_owned(),

@@ -28,21 +28,21 @@ fn is_plain_segment(segment: &str) -> bool {
     let is_ambiguous =
         |character: char| character.is_control() || SEPARATORS.contains(&character) || LOOKALIKES.contains(&character);
     // Some servers ignore spaces and dots at the end of a name, so a segment of dots and spaces could be a dot segment.
-    let is_dots = !decoded.is_empty()
+    let has_only_dots_and_spaces = !decoded.is_empty()
         && decoded
             .chars()
             .all(|character| character == '.' || character.is_whitespace());
-    !is_dots && !decoded.contains(is_ambiguous)
+    !has_only_dots_and_spaces && !decoded.contains(is_ambiguous)
 }
 
 /// Decodes the percent escapes of a segment. Returns `None` for an escape that is not two hex digits, and for bytes that are
 /// not UTF-8.
 fn decode_escapes(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.bytes();
-    while let Some(byte) = rest.next() {
+    let mut remaining = segment.bytes();
+    while let Some(byte) = remaining.next() {
         bytes.push(if byte == b'%' {
-            let digits = [char::from(rest.next()?), char::from(rest.next()?)];
+            let digits = [char::from(remaining.next()?), char::from(remaining.next()?)];
             let [high, low] = digits.map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
             high? * 16 + low?
         } else {
@@ -72,7 +72,7 @@ mod tests {
         ] {
             assert!(is_plain_path(plain), "{plain}");
         }
-        for other in [
+        for ambiguous in [
             "/v1/%u002e%u002e/x",
             "/v1/%c0%ae%c0%ae/x",
             "/v1/%e0%80%ae/x",
@@ -106,7 +106,7 @@ mod tests {
             "//v1",
             "/v1//",
         ] {
-            assert!(!is_plain_path(other), "{other}");
+            assert!(!is_plain_path(ambiguous), "{ambiguous}");
         }
     }
 }

@@ -63,8 +63,8 @@ pub enum RequestHost {
 }
 
 impl RequestHost {
-    /// Parses a host. Names are ASCII (`xn--…` for others). Addresses have their usual form only: `127.1`, `0x7f000001` and
-    /// `2130706433` are refused and not treated as names.
+    /// Parses a host. A name must be in ASCII, with `xn--…` for other characters. An address must have its usual form: `127.1`,
+    /// `0x7f000001` and `2130706433` are refused and not treated as names.
     ///
     /// # Errors
     /// For text that is not a host, or that two parsers could interpret as different hosts.
@@ -85,9 +85,9 @@ impl RequestHost {
         if !name.split('.').all(is_label) {
             return Err(RuleError::new(format!("`{}` is not a host", escaped_excerpt(text))));
         }
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
-            || last
+        let last_label = name.rsplit('.').next().unwrap_or_default();
+        let is_number = last_label.bytes().all(|byte| byte.is_ascii_digit())
+            || last_label
                 .strip_prefix("0x")
                 .is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
         if !is_number {
@@ -129,12 +129,13 @@ pub struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// Parses the parts of a request. `authority` is a host with an optional port.
+    /// Parses the parts of a request. `authority` is a host with an optional port. `path` may have a query. An empty path stands
+    /// for `/`.
     ///
     /// # Errors
     /// For a scheme other than `http` and `https`; for an authority that is not a host with an optional port from 1 to 65535;
     /// for text that is not a method, and the methods that do not request a resource (`CONNECT`, `TRACE`); and for a path
-    /// that does not start with `/` or `?`, or has characters that a path cannot have, such as `#`.
+    /// that starts with a character other than `/` and `?`, or has characters that a path cannot have, such as `#`.
     pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
         let scheme = Scheme::parse(scheme)?;
         let (host, port) = split_authority(authority)?;
@@ -167,14 +168,15 @@ impl RequestTarget {
             Some((method, url)) => (method, url.trim_start()),
             None => ("GET", text.trim()),
         };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+        let (scheme, location) = url.split_once("://").ok_or_else(|| {
             RuleError::new(format!(
                 "`{}` is not a URL such as `https://example.com/a`",
                 escaped_excerpt(url)
             ))
         })?;
-        let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
-        Self::new(method, &scheme.to_ascii_lowercase(), &rest[..end], &rest[end..])
+        let authority_end = location.find(['/', '?', '#', '\\']).unwrap_or(location.len());
+        let (authority, path) = location.split_at(authority_end);
+        Self::new(method, &scheme.to_ascii_lowercase(), authority, path)
     }
 
     /// Returns the host and port as in the `Host` header, without the scheme's default port.
@@ -200,8 +202,8 @@ impl RequestTarget {
         if prefix == "/" {
             return true;
         }
-        let rest = self.path_without_query().strip_prefix(prefix.trim_end_matches('/'));
-        self.has_plain_path() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let below_prefix = self.path_without_query().strip_prefix(prefix.trim_end_matches('/'));
+        self.has_plain_path() && below_prefix.is_some_and(|path| path.is_empty() || path.starts_with('/'))
     }
 
     fn path_without_query(&self) -> &str {
@@ -211,22 +213,22 @@ impl RequestTarget {
 
 impl fmt::Display for RequestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The query may contain keys.
+        // The query is omitted, because it may contain secrets.
         let path = self.path_without_query();
         write!(f, "{} {}://{}{path}", self.method, self.scheme, self.authority())
     }
 }
 
 fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
-    let refused = |why: &str| RuleError::new(format!("`{}` {why}", escaped_excerpt(authority)));
+    let invalid = |reason: &str| RuleError::new(format!("`{}` {reason}", escaped_excerpt(authority)));
     if authority.contains('@') {
-        return Err(refused("names a user; write the host alone"));
+        return Err(invalid("names a user; write the host alone"));
     }
     if authority
         .bytes()
         .any(|byte| !(0x21..=0x7e).contains(&byte) || matches!(byte, b'%' | b'\\' | b'/' | b'?' | b'#'))
     {
-        return Err(refused("contains characters that a host cannot have"));
+        return Err(invalid("contains characters that a host cannot have"));
     }
     let (host, port) = match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => (&authority[..colon], Some(&authority[colon + 1..])),
@@ -238,7 +240,7 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
     let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse::<u16>() {
         Ok(number) if is_number && number > 0 => Ok((host, Some(number))),
-        _ => Err(refused("has no port from 1 to 65535")),
+        _ => Err(invalid("has no port from 1 to 65535")),
     }
 }
 
@@ -257,7 +259,7 @@ fn check_method(method: &str) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Formats untrusted text for a message: at most 80 characters, with control characters escaped.
+/// Formats the first 80 characters of untrusted text for a message. Escapes control characters, quotes and backslashes.
 pub(crate) fn escaped_excerpt(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

@@ -84,13 +84,13 @@ impl fmt::Display for SecretPlacement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecretTarget {
-    /// The host. Always one host, never a wider pattern.
+    /// The host. Always [`HostPattern::Exactly`].
     pub host: HostPattern,
     /// The port.
     pub port: u16,
     /// The path. Paths below it are included.
     pub path: String,
-    /// The part of the request.
+    /// The part of the request that carries the secret.
     pub placement: SecretPlacement,
 }
 
@@ -276,7 +276,7 @@ impl SecretTarget {
         }
     }
 
-    /// Returns whether the secret is sent with a request. A request without TLS never has a secret.
+    /// Returns whether the secret is sent with a request. A secret is never sent without TLS.
     #[must_use]
     pub fn matches(&self, request: &RequestTarget) -> bool {
         request.scheme == Scheme::Https
@@ -307,7 +307,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Checks the name of a plugin or a secret, which must be spelled identically in files, flags and the environment.
+/// Checks the name of a plugin or a secret. A valid name can be written identically in files, flags and the environment.
 ///
 /// # Errors
 /// For an empty name, more than 128 bytes, characters other than ASCII letters, digits, `-`, `_` and `.`, and a dot at the

@@ -1,4 +1,4 @@
-//! Tests of the rules: targets, paths and names that imitate a granted one are refused. This file has what the tests share.
+//! Tests of the rules: targets, paths and names that imitate a granted one are refused. This file has the shared helpers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -12,18 +12,19 @@ mod requests;
 
 const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-fn grants(text: &str) -> Result<Grants, GrantsError> {
+fn parse_grants(text: &str) -> Result<Grants, GrantsError> {
     Grants::parse(text.as_bytes())
 }
 
-/// Parses a file with one grant for any version that contains these lines.
-fn one_grant(lines: &str) -> Result<Grants, GrantsError> {
-    grants(&format!(
+/// Parses a grants file with one grant, which is for any version of the plugin `p` and contains these lines.
+fn parse_grant_with(lines: &str) -> Result<Grants, GrantsError> {
+    parse_grants(&format!(
         "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{lines}\n"
     ))
 }
 
-fn declares_all() -> DeclaredCapabilities {
+/// Returns the capabilities that most of the tests grant.
+fn declared_capabilities() -> DeclaredCapabilities {
     DeclaredCapabilities::from_imports([
         "wasi:http/outgoing-handler@0.2.6",
         "wasi:filesystem/preopens@0.2.6",
@@ -34,16 +35,18 @@ fn declares_all() -> DeclaredCapabilities {
     ])
 }
 
-fn effective(lines: &str) -> EffectiveRights {
-    EffectiveRights::new(&declares_all(), &one_grant(lines).unwrap(), "p", DIGEST)
+/// Returns the rights of a plugin that has one grant with these lines.
+fn rights_of(lines: &str) -> EffectiveRights {
+    EffectiveRights::new(&declared_capabilities(), &parse_grant_with(lines).unwrap(), "p", DIGEST)
 }
 
 /// Returns whether an access is allowed.
-fn allows(effective: &EffectiveRights, request: &AccessRequest<'_>) -> bool {
-    decide(effective, request).is_allowed()
+fn allows(rights: &EffectiveRights, request: &AccessRequest<'_>) -> bool {
+    decide(rights, request).is_allowed()
 }
 
-fn may_request(effective: &EffectiveRights, authority: &str) -> bool {
+/// Returns whether a `GET` request over HTTPS may be sent to an authority.
+fn may_request(rights: &EffectiveRights, authority: &str) -> bool {
     let target = RequestTarget::new("GET", "https", authority, "/");
-    target.is_ok_and(|target| allows(effective, &AccessRequest::Http(&target)))
+    target.is_ok_and(|target| allows(rights, &AccessRequest::Http(&target)))
 }

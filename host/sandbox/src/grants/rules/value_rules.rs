@@ -129,7 +129,7 @@ impl fmt::Display for ClockRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Real => f.write_str("the current time"),
-            Self::Frozen(second) => write!(f, "frozen at {second} s after 1970"),
+            Self::Frozen(seconds) => write!(f, "frozen at {seconds} s after 1970"),
         }
     }
 }
@@ -140,7 +140,7 @@ impl fmt::Display for ClockRule {
 pub enum RandomRule {
     /// The operating system.
     Real,
-    /// A generator with this seed: each instance gets the same bytes.
+    /// A generator with this seed: each instance gets the same sequence of bytes.
     Frozen(u64),
 }
 

@@ -14,7 +14,7 @@ impl<'a> ExportReader<'a> {
     pub(super) fn read_command(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if !self.has_run(interface) {
             self.skip(name, "it has no function `run: func() -> result`");
-        } else if let Some(later) = self.later_command(name) {
+        } else if let Some(later) = self.find_later_command(name) {
             self.skip(name, format!("`{later}` runs the same program"));
         } else {
             self.add_command(name);
@@ -23,14 +23,14 @@ impl<'a> ExportReader<'a> {
 
     /// Returns the export that runs the same program for a later version of WASI. A program for WASI 0.3 has both
     /// exports if its toolchain adds the one for WASI 0.2 to every program.
-    fn later_command(&self, name: &str) -> Option<&'a str> {
-        let is_later = |other: &&&str| {
-            is_command(other)
-                && wasi_version(other) > wasi_version(name)
+    fn find_later_command(&self, name: &str) -> Option<&'a str> {
+        let is_later = |export: &&&str| {
+            is_command(export)
+                && wasi_version(export) > wasi_version(name)
                 && match self
                     .type_reader
                     .types
-                    .component_item_for_export(other)
+                    .component_item_for_export(export)
                     .map(|item| &item.ty)
                 {
                     Some(ComponentEntityType::Instance(id)) => self.has_run(*id),
@@ -50,7 +50,7 @@ impl<'a> ExportReader<'a> {
             return false;
         };
         let run = &self.type_reader.types[*id];
-        let returns_plain_result = match run.result {
+        let returns_bare_result = match run.result {
             Some(ComponentValType::Type(id)) => matches!(
                 &self.type_reader.types[id],
                 ComponentDefinedType::Result {
@@ -61,7 +61,7 @@ impl<'a> ExportReader<'a> {
             ),
             _ => false,
         };
-        run.params.is_empty() && returns_plain_result
+        run.params.is_empty() && returns_bare_result
     }
 
     fn add_command(&mut self, interface: &str) {
@@ -81,7 +81,7 @@ impl<'a> ExportReader<'a> {
     }
 }
 
-/// Returns whether an interface is `wasi:cli/run`, in a version that the host supports.
+/// Returns whether an interface is `wasi:cli/run` of WASI 0.2 or 0.3.
 pub(super) fn is_command(interface: &str) -> bool {
     interface
         .strip_prefix("wasi:cli/run@")

@@ -26,21 +26,21 @@ impl ExportReader<'_> {
         }
         let exports = &self.type_reader.types[interface].exports;
         let signatures: Option<Vec<String>> = contract
-            .functions()
+            .function_names()
             .iter()
             .map(|function| match &exports.get(*function)?.ty {
                 ComponentEntityType::Func(id) => signature(self.type_reader.types, &self.type_reader.types[*id]),
                 _ => None,
             })
             .collect();
-        let first = self.shape.functions.len();
-        let implemented = signatures.and_then(|signatures| contract.implemented_contract(&signatures, first));
+        let first_index = self.shape.functions.len();
+        let implemented = signatures.and_then(|signatures| contract.implemented_contract(&signatures, first_index));
         let Some(foreign_contract) = implemented else {
             let interface = name.split('@').next().unwrap_or(name);
             return self.skip(name, format!("its functions do not have the types of `{interface}`"));
         };
         let interface_name: Arc<str> = name.into();
-        let functions = contract.functions().iter();
+        let functions = contract.function_names().iter();
         let functions = functions.map(|function| contract_function(&interface_name, function));
         self.shape.functions.extend(functions);
         self.shape.dynamic = Some(DynamicExport::undiscovered(ToolContract::Foreign(foreign_contract)));

@@ -17,7 +17,7 @@ impl ExportReader<'_> {
         let (interface_name, version) = export.split_once('@').unwrap_or((export, ""));
         let is_supported = Version::parse(version).is_ok_and(|version| is_compatible_plugin_version(&version));
         match interface_name {
-            "dynamic" | "interceptor" if !is_supported => self.skip(name, other_version(version)),
+            "dynamic" | "interceptor" if !is_supported => self.skip(name, unsupported_version_reason(version)),
             "dynamic" => self.read_dynamic(name, interface),
             "interceptor" => self.read_interceptor(name, interface),
             _ => self.skip(
@@ -31,17 +31,17 @@ impl ExportReader<'_> {
         if self.shape.dynamic.is_some() {
             return self.skip(name, "another interface of the component already lists its tools");
         }
-        let first = self.shape.functions.len();
+        let first_index = self.shape.functions.len();
         match self.read_functions(name, interface, dynamic_export::FUNCTIONS) {
             [tools, call] if dynamic_export::has_interface_types(tools, call) => {
                 (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
                 let contract = ToolContract::Toolwit {
-                    tools: first,
-                    call: first + 1,
+                    tools: first_index,
+                    call: first_index + 1,
                 };
                 self.shape.dynamic = Some(DynamicExport::undiscovered(contract));
             }
-            _ => self.skip_interface(name, first),
+            _ => self.skip_interface(name, first_index),
         }
     }
 
@@ -52,16 +52,16 @@ impl ExportReader<'_> {
                 "another version of `toolwit:plugin/interceptor` is already exported",
             );
         }
-        let first = self.shape.functions.len();
+        let first_index = self.shape.functions.len();
         match self.read_functions(name, interface, interceptor_export::FUNCTIONS) {
             [before, after] if interceptor_export::has_interface_types(before, after) => {
                 (before.kind, after.kind) = (FunctionKind::Interceptor, FunctionKind::Interceptor);
                 self.shape.interceptor = Some(InterceptorExport {
-                    before: first,
-                    after: first + 1,
+                    before: first_index,
+                    after: first_index + 1,
                 });
             }
-            _ => self.skip_interface(name, first),
+            _ => self.skip_interface(name, first_index),
         }
     }
 
@@ -72,28 +72,32 @@ impl ExportReader<'_> {
         interface: ComponentInstanceTypeId,
         functions: [&str; 2],
     ) -> &mut [Function] {
-        let first = self.shape.functions.len();
+        let first_index = self.shape.functions.len();
         let exports = &self.type_reader.types[interface].exports;
         for function in functions {
             if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
                 self.read_function(Some(&name.into()), function, &self.type_reader.types[*id]);
             }
         }
-        self.shape.functions.get_mut(first..).unwrap_or_default()
+        self.shape.functions.get_mut(first_index..).unwrap_or_default()
     }
 
     /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape, where they
-    /// begin at the index `first`.
-    fn skip_interface(&mut self, name: &str, first: usize) {
-        self.shape.functions.truncate(first);
+    /// begin at the index `first_index`.
+    fn skip_interface(&mut self, name: &str, first_index: usize) {
+        self.shape.functions.truncate(first_index);
         let interface = name.split('@').next().unwrap_or(name).to_owned();
         self.skip(name, format!("its functions do not have the types of `{interface}`"));
     }
 }
 
-/// Describes the reason why an interface in another version is skipped, and the fix.
-fn other_version(version: &str) -> String {
-    let version = if version.is_empty() { "no version" } else { version };
+/// Returns the reason why an interface in an unsupported version is skipped, and the fix.
+fn unsupported_version_reason(version: &str) -> String {
+    let version = if version.is_empty() {
+        "without a version"
+    } else {
+        version
+    };
     format!(
         "it is built against `toolwit:plugin` {version}, and this host supports {PLUGIN_VERSION} and earlier 0.1 versions: \
          build the component against one of them, or use a newer host"

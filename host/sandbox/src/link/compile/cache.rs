@@ -17,7 +17,7 @@ use super::engine::Engine;
 use super::precompiled;
 use toolwit_core::file::{create_private_directory, private_options};
 
-/// Length of a key and of a hash, in bytes.
+/// The length of a key and of a hash, in bytes.
 const HASH_BYTES: usize = 32;
 
 /// A cache of machine code in a private directory.
@@ -95,8 +95,8 @@ impl CodeCache {
     /// Stores the machine code of a component and maps the stored file, so that the copy in memory can be dropped.
     ///
     /// # Errors
-    /// The code if it cannot be stored, and `None` if the stored entry cannot be loaded, such as one that another process
-    /// removed at once.
+    /// The code, if it cannot be stored. `None`, if the stored entry cannot be loaded, for example because another process
+    /// has already removed it.
     pub(crate) fn store_and_load(
         &self,
         engine: &Engine,
@@ -109,7 +109,7 @@ impl CodeCache {
             return Err(Some(code));
         }
         drop(code);
-        // Maps the entry before the limit of the cache can remove it.
+        // Mapped first, because enforcing the limit of the cache can remove the entry.
         let component = self.load(engine, digest).ok_or(None)?;
         if let Err(error) = self.shrink_to(self.bytes_max()) {
             tracing::debug!(%error, "the code cache could not be reduced to its limit");
@@ -129,7 +129,7 @@ impl CodeCache {
         Ok(())
     }
 
-    /// Returns whether the stored hash of an entry is that of its name and content.
+    /// Returns whether the stored hash of an entry is the hash of its name and content.
     fn is_valid(&self, name: &str, path: &Path) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
@@ -153,8 +153,8 @@ fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.code", engine.compatibility_hash())
 }
 
-/// Reads the key, or creates it. Replaces a key of another length, which a process that was stopped midway or a full disk left
-/// behind. Entries of the earlier key are then invalid.
+/// Reads the key, or creates it. Replaces a key of another length, which a killed process or a full disk can leave behind.
+/// Entries that were written with the earlier key are then invalid.
 fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     match fs::read(path) {
         Ok(key) => {
@@ -178,8 +178,8 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Returns a random name for a temporary file. A name with the process id could exist: another thread uses it, or a killed
-/// process left it, or a process in another container uses the same directory.
+/// Returns a random name for a temporary file. A name with the process id could already exist: from another thread, from a
+/// killed process, or from a process in another container that uses the same directory.
 fn unique_name() -> io::Result<String> {
     let mut number = [0; 16];
     random_bytes(&mut number)?;
@@ -190,7 +190,7 @@ fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
     getrandom::fill(bytes).map_err(io::Error::other)
 }
 
-/// Creates a file that only its owner can read.
+/// Creates a file that only its owner can access.
 fn create_new(path: &Path) -> io::Result<File> {
     private_options().write(true).create_new(true).open(path)
 }
@@ -200,10 +200,10 @@ fn create_new(path: &Path) -> io::Result<File> {
 fn require_private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::symlink_metadata(directory)?;
-    let refuse = |why: &str| {
+    let refuse = |reason: &str| {
         Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            format!("{}: {why}", directory.display()),
+            format!("{}: {reason}", directory.display()),
         ))
     };
     if !metadata.is_dir() {

@@ -20,7 +20,7 @@ const HASH_SUFFIX: &str = ".code.hash";
 /// The age at which a temporary file counts as abandoned by its process.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The minimum interval between two updates of an entry's last use, to avoid a disk write per process.
+/// The minimum interval between two updates of an entry's last use, so that not every process writes to the disk.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// An entry of the cache.
@@ -37,9 +37,9 @@ pub(crate) struct CodeCacheEntry {
 pub struct CodeCacheUsage {
     /// The number of entries: one for each component, engine and version of wasmtime.
     pub entries: usize,
-    /// The size of the entries, in bytes.
+    /// The size of the machine code of the entries, in bytes.
     pub bytes: u64,
-    /// The limit on the size of all entries, in bytes.
+    /// The limit on the size of the machine code of all entries, in bytes.
     pub bytes_max: u64,
 }
 
@@ -66,20 +66,20 @@ impl CodeCache {
             .unwrap_or(CODE_CACHE_BYTES_MAX)
     }
 
-    /// Sets the limit for this and all later processes, and removes entries over it. Returns the number and size of the
-    /// removed entries.
+    /// Sets the limit of the cache for all processes, and removes entries as [`shrink_to`](Self::shrink_to) does. Returns the
+    /// number and size of the removed entries.
     ///
     /// # Errors
-    /// If the directory cannot be written.
+    /// If the directory cannot be read or written.
     pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
         replace(&self.directory().join(LIMIT_FILE), bytes_max.to_string().as_bytes())?;
         self.shrink_to(bytes_max)
     }
 
-    /// Removes the least recently used entries until the others take at most this many bytes. Returns the number and
+    /// Removes the least recently used entries until the remaining ones take at most this many bytes. Returns the number and
     /// size of the removed entries.
     ///
-    /// A process that has mapped a removed entry can still use it.
+    /// A process that has mapped a removed entry can still use it. Files that killed processes abandoned are removed too.
     ///
     /// # Errors
     /// If the directory cannot be read or written.
@@ -96,7 +96,7 @@ impl CodeCache {
             if bytes <= bytes_max {
                 break;
             }
-            // Removes the code first, because a hash without code is ignored.
+            // The code is removed first, because a hash without code is ignored.
             remove(&entry.path)?;
             remove(&entry.path.with_added_extension("hash"))?;
             bytes -= entry.bytes;
@@ -163,6 +163,7 @@ impl CodeCache {
     }
 }
 
+/// Removes a file, if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -22,9 +22,9 @@ pub enum CodeCacheLocation {
 /// A change to a code cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeCacheChange {
-    /// Removes the least recently used entries until the others take at most this many bytes.
+    /// Removes the least recently used entries until the remaining ones take at most this many bytes.
     ShrinkTo(u64),
-    /// Sets the limit in bytes, for later processes too, and removes entries over it.
+    /// Sets the limit in bytes for all processes, and removes the least recently used entries that exceed it.
     SetMaximum(u64),
 }
 
@@ -58,16 +58,16 @@ impl CodeCacheLocation {
     /// [`ErrorKind::Configuration`] if the cache is off or its directory is unknown; [`ErrorKind::Io`] if it cannot be used.
     pub async fn manage(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let location = self.clone();
-        let managing = tokio::task::spawn_blocking(move || location.manage_now(change));
-        managing.await.unwrap_or_else(|error| {
+        let task = tokio::task::spawn_blocking(move || location.manage_blocking(change));
+        task.await.unwrap_or_else(|error| {
             let message = "managing the code cache failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         })
     }
 
-    fn manage_now(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
+    fn manage_blocking(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let directory = self.directory().ok_or_else(|| self.no_directory())?;
-        let work = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
+        let apply = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
             let cache = CodeCache::open(&directory)?;
             let removed = match change {
                 None => None,
@@ -76,7 +76,7 @@ impl CodeCacheLocation {
             };
             Ok((cache.usage()?, removed))
         };
-        let (usage, removed) = work().map_err(|error| {
+        let (usage, removed) = apply().map_err(|error| {
             let message = format!("the code cache {} cannot be used: {error}", directory.display());
             Error::new(ErrorKind::Io, Phase::Registry, message)
                 .with_suggestion("make the directory accessible to you alone, or delete it; it is created again")
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_cache_that_is_off_cannot_be_managed_and_the_error_reports_it() {
+    async fn only_a_cache_with_a_directory_can_be_managed_and_the_error_names_the_reason() {
         let error = CodeCacheLocation::Off.manage(None).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Configuration);
         assert!(error.message.contains("it is off"), "{error}");

@@ -1,4 +1,4 @@
-//! Tests of the code cache: damaged entries, entries of other users, and the size limit.
+//! Tests of the code cache (damaged entries, entries of other users, the size limit) and of compilation in the background.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -20,7 +20,7 @@ fn component(number: i32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Runs a component in a fresh runtime, as a new process would.
+/// Calls the tool of a component in a fresh runtime, as a new process would. Returns the result.
 async fn answer(cache: &Path, number: i32) -> String {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Directory(cache.to_owned()),
@@ -51,19 +51,20 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
     let cache = directory.path().join("code");
     assert_eq!(answer(&cache, 1).await, "1");
     let [entry] = entries(&cache).try_into().unwrap();
-    let good = fs::read(&entry).unwrap();
-    for bad in [&b""[..], b"no machine code", &good[..good.len() / 2]] {
-        fs::write(&entry, bad).unwrap();
+    let code = fs::read(&entry).unwrap();
+    for damaged in [&b""[..], b"no machine code", &code[..code.len() / 2]] {
+        fs::write(&entry, damaged).unwrap();
         assert_eq!(answer(&cache, 1).await, "1");
-        assert_eq!(fs::read(&entry).unwrap(), good, "the entry is restored");
+        assert_eq!(fs::read(&entry).unwrap(), code, "the entry is restored");
     }
     // Code and hash of another component under this name are refused, because the hash covers the name.
     assert_eq!(answer(&cache, 2).await, "2");
-    let other = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
-    fs::copy(&other, &entry).unwrap();
-    fs::copy(other.with_added_extension("hash"), entry.with_added_extension("hash")).unwrap();
+    let other_entry = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
+    fs::copy(&other_entry, &entry).unwrap();
+    let hash = entry.with_added_extension("hash");
+    fs::copy(other_entry.with_added_extension("hash"), hash).unwrap();
     assert_eq!(answer(&cache, 1).await, "1");
-    // Code that another user's process wrote is refused, because its hash has another key.
+    // Code whose hash has another key is refused, such as code that another user's process wrote.
     let other_user = directory.path().join("other_user");
     assert_eq!(answer(&other_user, 1).await, "1");
     fs::write(other_user.join("key"), [7; 32]).unwrap();
@@ -72,18 +73,18 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
 
 // attack: H7
 #[tokio::test]
-async fn incomplete_key_is_replaced() {
+async fn a_key_of_another_length_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("code");
     assert_eq!(answer(&cache, 1).await, "1");
-    for incomplete in [&b""[..], &[7; 31], &[7; 33]] {
-        fs::write(cache.join("key"), incomplete).unwrap();
+    for key in [&b""[..], &[7; 31], &[7; 33]] {
+        fs::write(cache.join("key"), key).unwrap();
         assert_eq!(answer(&cache, 1).await, "1");
         assert_eq!(fs::read(cache.join("key")).unwrap().len(), 32);
         let written = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
         assert_eq!(answer(&cache, 1).await, "1");
         let cached = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
-        assert_eq!(written, cached, "code is cached again");
+        assert_eq!(written, cached, "the code that the new key wrote is used");
     }
 }
 
@@ -93,13 +94,13 @@ async fn incomplete_key_is_replaced() {
 async fn a_directory_that_others_can_enter_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
-    let open = directory.path().join("open");
-    fs::create_dir(&open).unwrap();
-    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(answer(&open, 1).await, "1");
-    assert!(entries(&open).is_empty());
+    let shared = directory.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(answer(&shared, 1).await, "1");
+    assert!(entries(&shared).is_empty());
     let link = directory.path().join("link");
-    std::os::unix::fs::symlink(&open, &link).unwrap();
+    std::os::unix::fs::symlink(&shared, &link).unwrap();
     assert!(CodeCache::open(&link).is_err());
 }
 
@@ -120,8 +121,8 @@ async fn the_least_recently_used_entry_is_removed_first() {
     let cache = CodeCache::open(&directory).unwrap();
     let usage = cache.usage().unwrap();
     assert_eq!((usage.entries, usage.bytes_max), (3, CODE_CACHE_BYTES_MAX));
-    let dropped = cache.set_bytes_max(usage.bytes / 2).unwrap();
-    assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
+    let removed = cache.set_bytes_max(usage.bytes / 2).unwrap();
+    assert_eq!((removed.entries, cache.usage().unwrap().entries), (2, 1));
     answer(&directory, 2).await;
     let digests = cache.digests().unwrap();
     let context = PackageContext {
@@ -145,8 +146,8 @@ fn several_threads_can_set_the_limit_although_killed_processes_left_files() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("code");
     let cache = CodeCache::open(&directory).unwrap();
-    for left in ["bytes-max", "probe"] {
-        fs::write(directory.join(format!(".{left}.{}", std::process::id())), "left").unwrap();
+    for name in ["bytes-max", "probe"] {
+        fs::write(directory.join(format!(".{name}.{}", std::process::id())), "left").unwrap();
     }
     std::thread::scope(|scope| {
         for bytes_max in 1..=4 {

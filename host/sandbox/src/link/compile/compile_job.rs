@@ -14,12 +14,12 @@ pub(super) const COMPILE_ARGUMENT: &str = "toolwit-compile-component";
 /// The maximum length of an error message of a compiler process, in bytes.
 pub(super) const REPLY_MESSAGE_BYTES: usize = 4 << 10;
 
-/// The settings of one compilation: those of the engine, the size of the component, and the limits of the process.
+/// The settings of one compilation: the configuration of the engine, the size of the component, and the limits of the process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CompileJob {
     pub(super) profile: Profile,
     pub(super) stack_bytes_max: usize,
-    /// The size of the component on standard input.
+    /// The size of the component on standard input, in bytes.
     pub(super) component_bytes: u64,
     /// The compatibility hash of the host's engine, which can only load code of an engine with the same hash.
     pub(super) engine: u64,
@@ -36,7 +36,7 @@ pub(super) struct ReplyHeader {
 }
 
 impl ReplyHeader {
-    /// The size of a header.
+    /// The size of a header, in bytes.
     pub(super) const BYTES: usize = 9;
 
     pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {

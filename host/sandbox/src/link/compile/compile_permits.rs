@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The size in bytes from which a component is compiled alone. Its functions are compiled in parallel, on all processors.
+/// The size in bytes from which a component is compiled alone. The functions of one component are compiled in parallel, on all
+/// processors.
 const ALONE_BYTES: u64 = 1 << 20;
 
 /// Permits to compile, one for each processor of the machine. Small components are compiled in parallel, and a large one alone:

@@ -11,9 +11,9 @@ pub enum Compiler {
     /// In this process. A component that passes inspection may still take seconds and gigabytes.
     #[default]
     InProcess,
-    /// In a process of this program for each component, with limits of memory and processor time. The `main` of the
-    /// program calls [`run_compiler_if_asked`](crate::run_compiler_if_asked) first. The program may be the host itself:
-    /// its [`current_exe`](std::env::current_exe).
+    /// In a separate process for each component, with limits of memory and processor time. The path is that of the program to
+    /// start. Its `main` must first call [`run_compiler_if_asked`](crate::run_compiler_if_asked). The program may be the host
+    /// itself, [`current_exe`](std::env::current_exe).
     ///
     /// The Tokio runtime of the host needs its I/O driver.
     Process(PathBuf),

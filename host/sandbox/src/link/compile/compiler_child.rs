@@ -10,10 +10,11 @@ use super::engine::{compatibility_hash, compiler_engine};
 /// The exit code for a job that this program cannot run, because the host and the program are of different versions.
 const OTHER_VERSION: u8 = 2;
 
-/// Compiles one component and returns the exit code, if a host started this process for that; otherwise returns `None` at once.
+/// Compiles one component and returns the exit code, if a host started this process as its compiler. Otherwise returns `None`
+/// at once.
 ///
-/// A program that [`Compiler::Process`](crate::Compiler::Process) names calls it at the start of `main`, before it starts
-/// threads and reads its arguments:
+/// The program of [`Compiler::Process`](crate::Compiler::Process) calls this function at the start of `main`, before it starts
+/// threads or reads its arguments:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -43,29 +44,28 @@ fn read_job(argument: Option<OsString>) -> Option<CompileJob> {
     serde_json::from_str(argument?.to_str()?).ok()
 }
 
-/// Limits this process, before it reads the component. The memory is limited only on Linux, because other systems do not
-/// enforce the limit.
+/// Limits the resources of this process. The memory is limited only on Linux, because other systems do not enforce the limit.
 #[cfg(unix)]
 fn limit_process(job: &CompileJob) -> io::Result<()> {
     use rustix::process::Resource;
-    limit(Resource::Core, 0, 0)?;
-    limit(Resource::Fsize, 0, 0)?;
+    lower_limit(Resource::Core, 0, 0)?;
+    lower_limit(Resource::Fsize, 0, 0)?;
     #[cfg(target_os = "linux")]
     {
         /// The address space in addition to the memory limit, in bytes: for the program, and for arenas that the allocator
         /// reserves without using them.
         const RESERVED_BYTES: u64 = 4 << 30;
         let reserved = job.memory_bytes_max.saturating_add(RESERVED_BYTES);
-        limit(Resource::Data, job.memory_bytes_max, job.memory_bytes_max)?;
-        limit(Resource::As, reserved, reserved)?;
+        lower_limit(Resource::Data, job.memory_bytes_max, job.memory_bytes_max)?;
+        lower_limit(Resource::As, reserved, reserved)?;
     }
     // The kernel sends SIGXCPU at the first value, and SIGKILL at the second.
-    limit(Resource::Cpu, job.processor_seconds_max, job.processor_seconds_max + 1)
+    lower_limit(Resource::Cpu, job.processor_seconds_max, job.processor_seconds_max + 1)
 }
 
 /// Lowers the current and the maximum value of a limit.
 #[cfg(unix)]
-fn limit(resource: rustix::process::Resource, current: u64, maximum: u64) -> io::Result<()> {
+fn lower_limit(resource: rustix::process::Resource, current: u64, maximum: u64) -> io::Result<()> {
     let hard_limit = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = rustix::process::Rlimit {
         current: Some(current.min(hard_limit)),
@@ -89,13 +89,13 @@ fn compile(job: &CompileJob) -> io::Result<ExitCode> {
         _ => return Ok(ExitCode::from(OTHER_VERSION)),
     };
     match engine.precompile_component(&component) {
-        Ok(code) => reply(true, &code)?,
-        Err(error) => reply(false, error.root_cause().to_string().as_bytes())?,
+        Ok(code) => send_reply(true, &code)?,
+        Err(error) => send_reply(false, error.root_cause().to_string().as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends this process when the host closes standard input. The end of the host closes it too.
+/// Ends this process when standard input is closed: by the host, or because the host has ended.
 fn end_with_host() -> io::Result<()> {
     let wait = || {
         // The host sends nothing after the component, so the read returns when standard input is closed.
@@ -114,7 +114,7 @@ fn exit_immediately() {
 }
 
 /// Sends machine code, or the message of an error.
-fn reply(is_code: bool, body: &[u8]) -> io::Result<()> {
+fn send_reply(is_code: bool, body: &[u8]) -> io::Result<()> {
     let body = if is_code {
         body
     } else {

@@ -91,7 +91,7 @@ fn compile_job(engine: &Engine, profile: Profile, component_bytes: u64, limits: 
     }
 }
 
-/// Returns the maximum size of the machine code of a component.
+/// Returns the maximum size of the machine code of a component, in bytes.
 fn code_bytes_max(component_bytes: u64, limits: &EngineLimits) -> u64 {
     let bytes_max = component_bytes
         .saturating_mul(CODE_BYTES_PER_BYTE)
@@ -128,7 +128,7 @@ async fn exchange(
     code_bytes_max: u64,
 ) -> io::Result<CompilerReply> {
     let write = async {
-        // Fails if the process has ended, which reading the reply reports.
+        // Writing fails if the process has ended. Reading the reply then reports the error.
         let _: io::Result<()> = stdin.write_all(component).await;
         stdin
     };
@@ -140,7 +140,7 @@ async fn exchange(
 async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result<CompilerReply> {
     let mut header = [0; ReplyHeader::BYTES];
     stdout.read_exact(&mut header).await?;
-    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
     let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply has an unknown format"))?;
     if header.is_code && header.body_bytes > code_bytes_max {
         return Ok(CompilerReply::TooLarge(header.body_bytes));
@@ -171,7 +171,7 @@ fn not_started(program: &Path, error: io::Error) -> Error {
 fn too_slow(wall_max: Duration) -> Error {
     let message = format!("compiling it takes longer than {}", Span(wall_max));
     let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
-    refused(message).with_limit(ExceededLimit::new("compile_wall_max", ms, ms))
+    unsupported(message).with_limit(ExceededLimit::new("compile_wall_max", ms, ms))
 }
 
 fn too_large(bytes: u64, bytes_max: u64) -> Error {
@@ -180,20 +180,20 @@ fn too_large(bytes: u64, bytes_max: u64) -> Error {
         ByteCount(bytes),
         ByteCount(bytes_max)
     );
-    refused(message).with_limit(ExceededLimit::new("code_bytes_max", bytes_max, bytes))
+    unsupported(message).with_limit(ExceededLimit::new("code_bytes_max", bytes_max, bytes))
 }
 
-/// Returns the error for a compiler process that ended without a valid reply.
+/// Returns the error for a compiler process that sent no valid reply. `error` is the error of reading the reply.
 async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::InvalidData {
-        return refused(format!("its compiler process failed: {error}"));
+        return unsupported(format!("its compiler process failed: {error}"));
     }
     match child.wait().await {
-        Ok(status) if is_out_of_time(status) => refused(format!(
+        Ok(status) if is_out_of_time(status) => unsupported(format!(
             "compiling it takes more than {} s of processor time",
             job.processor_seconds_max
         )),
-        Ok(status) if status.code().is_none() => refused(format!(
+        Ok(status) if status.code().is_none() => unsupported(format!(
             "compiling it takes more than {} of memory, or crashes the compiler",
             ByteCount(job.memory_bytes_max)
         ))
@@ -218,7 +218,7 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
     }
 }
 
-fn refused(message: String) -> Error {
+fn unsupported(message: String) -> Error {
     Error::new(ErrorKind::Unsupported, Phase::Load, message).with_suggestion("report it to the author of the plugin")
 }
 

@@ -79,12 +79,12 @@ impl Engines {
             return Ok(engine.clone());
         }
         let _guard = self.creation_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have created it in the meantime.
+        // Another thread may have created the engine in the meantime.
         if let Some(engine) = cell.get() {
             return Ok(engine.clone());
         }
         let engine = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
-        self.ticker.add(engine.wasmtime.weak());
+        self.ticker.add_engine(engine.wasmtime.weak());
         Ok(cell.get_or_init(|| engine).clone())
     }
 
@@ -139,7 +139,7 @@ impl Engine {
         .with_source(source))
     }
 
-    /// Returns a hash of everything that machine code of this engine depends on.
+    /// Returns a hash of everything that the machine code of this engine depends on.
     pub(super) fn compatibility_hash(&self) -> u64 {
         compatibility_hash(&self.wasmtime)
     }

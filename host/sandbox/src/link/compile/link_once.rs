@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::linked_component::LinkedComponent;
-use super::status::{CompileStatus, Progress};
+use super::status::{CompileProgress, CompileStatus};
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
@@ -27,7 +27,7 @@ pub(crate) struct LinkOnce {
     linked: Arc<OnceLock<Arc<LinkedComponent>>>,
     /// The running attempt, or one that ended while no caller waited for it.
     attempt: Mutex<Option<Attempt>>,
-    progress: Arc<Progress>,
+    progress: Arc<CompileProgress>,
 }
 
 impl LinkOnce {
@@ -39,7 +39,8 @@ impl LinkOnce {
     /// Waits for the component. Starts `link` unless an attempt is running.
     ///
     /// # Errors
-    /// The error of `link`; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] if the caller stops waiting.
+    /// The error of `link`; [`ErrorKind::Internal`] if `link` panics; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] if the
+    /// caller stops waiting.
     pub(crate) async fn get_or_link<F>(&self, link: impl FnOnce() -> F, wait: WaitLimit<'_>) -> Outcome
     where
         F: Future<Output = Outcome> + Send + 'static,
@@ -74,8 +75,8 @@ impl LinkOnce {
         self.progress.status()
     }
 
-    /// Returns the status for the attempt, which updates it.
-    pub(crate) fn progress(&self) -> &Arc<Progress> {
+    /// Returns the progress, which the attempt updates.
+    pub(crate) fn progress(&self) -> &Arc<CompileProgress> {
         &self.progress
     }
 
@@ -84,7 +85,7 @@ impl LinkOnce {
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
-        let start = || {
+        let start_attempt = || {
             self.progress.record_queued();
             let (work, linked, progress) = (link(), self.linked.clone(), self.progress.clone());
             // A `JoinSet` aborts its tasks when it is dropped, so dropping the plugin aborts this task.
@@ -93,7 +94,8 @@ impl LinkOnce {
                 // A panic is an error of the attempt.
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(ended_unexpectedly(None)));
-                // Stored here, because the attempt may end while no caller waits, and before the status reports it.
+                // The task stores the component itself, because there may be no caller that waits for the attempt. The
+                // component is stored before the status reports success.
                 if let Ok(component) = &outcome {
                     linked.get_or_init(|| component.clone());
                 }
@@ -120,7 +122,7 @@ impl LinkOnce {
         if let CompileStatus::Failed(_) = self.progress.status() {
             *attempt = None;
         }
-        attempt.get_or_insert_with(start).clone()
+        attempt.get_or_insert_with(start_attempt).clone()
     }
 
     /// Removes a finished attempt.
@@ -179,35 +181,35 @@ mod tests {
         }
     }
 
-    fn broken() -> Error {
+    fn link_error() -> Error {
         Error::new(ErrorKind::Unsupported, Phase::Load, "it is broken")
     }
 
     // accept: 117
     #[tokio::test]
     async fn a_caller_that_stops_waiting_neither_stops_nor_restarts_the_work() {
-        let (once, ready, attempts) = (LinkOnce::default(), Arc::new(Notify::new()), AtomicUsize::new(0));
+        let (once, may_end, attempts) = (LinkOnce::default(), Arc::new(Notify::new()), AtomicUsize::new(0));
         let link = || {
             attempts.fetch_add(1, Ordering::SeqCst);
-            let ready = ready.clone();
+            let may_end = may_end.clone();
             async move {
-                ready.notified().await;
-                Err(broken())
+                may_end.notified().await;
+                Err(link_error())
             }
         };
-        let impatient = CancellationToken::new();
-        impatient.cancel();
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
         for _ in 0..3 {
-            let error = once.get_or_link(link, wait(&impatient)).await.err().unwrap();
+            let error = once.get_or_link(link, wait(&cancelled)).await.err().unwrap();
             assert_eq!(error.kind, ErrorKind::Cancelled);
         }
-        ready.notify_one();
-        let patient = CancellationToken::new();
-        let error = once.get_or_link(link, wait(&patient)).await.err().unwrap();
+        may_end.notify_one();
+        let not_cancelled = CancellationToken::new();
+        let error = once.get_or_link(link, wait(&not_cancelled)).await.err().unwrap();
         assert_eq!(error.kind, ErrorKind::Unsupported, "the outcome of the first attempt");
         assert_eq!(attempts.load(Ordering::SeqCst), 1);
-        ready.notify_one();
-        once.get_or_link(link, wait(&patient)).await.err().unwrap();
+        may_end.notify_one();
+        once.get_or_link(link, wait(&not_cancelled)).await.err().unwrap();
         assert_eq!(
             attempts.load(Ordering::SeqCst),
             2,

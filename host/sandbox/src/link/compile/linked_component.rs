@@ -94,14 +94,14 @@ impl LinkedComponent {
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
     }
 
-    /// Returns the function with an index in the shape, or `None` if its parameters and its result contain no streams or
-    /// futures.
+    /// Returns the function with this index in the shape if its parameters or its result contain streams or futures, otherwise
+    /// `None`.
     pub(crate) fn function_with_streams(&self, function_index: usize) -> Option<&Function> {
         let has_streams = self.has_streams.get(function_index)?;
         has_streams.then(|| self.shape.functions.get(function_index))?
     }
 
-    /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape omits.
+    /// Returns whether a function returns a value. A command does: it returns a bare `result`, which the shape omits.
     pub(crate) fn has_result(&self, function_index: usize) -> bool {
         self.shape
             .functions

@@ -10,7 +10,7 @@ use super::compiler_process;
 use super::engine::{Engine, Engines};
 use super::linked_component::LinkedComponent;
 use super::precompiled;
-use super::status::Progress;
+use super::status::CompileProgress;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::source::Source;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -21,7 +21,7 @@ pub(crate) async fn load_or_compile(
     engines: Arc<Engines>,
     source: Source,
     inspection: Arc<Inspection>,
-    progress: Arc<Progress>,
+    progress: Arc<CompileProgress>,
 ) -> Result<Arc<LinkedComponent>, Error> {
     // The inspection may come from the cache of a process that enabled other versions of WASI.
     inspection.require_loadable(engines.wasi)?;
@@ -38,7 +38,7 @@ pub(crate) async fn load_or_compile(
                 Compiler::InProcess => {
                     let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
                     let source = source.clone();
-                    detached(move || {
+                    run_detached(move || {
                         // The thread holds the permits, because it continues when its caller stops waiting.
                         let _permits = permits;
                         compile_in_process(&engines, &engine, &source, &inspection.digest)
@@ -48,7 +48,7 @@ pub(crate) async fn load_or_compile(
                 Compiler::Process(program) => {
                     let code = compile_in_child(program, &engines, &engine, &source, &inspection).await?;
                     drop(permits);
-                    install(&engines, &engine, &inspection.digest, code).await?
+                    cache_and_load(&engines, &engine, &inspection.digest, code).await?
                 }
             }
         }
@@ -64,7 +64,7 @@ async fn load_cached(engines: &Arc<Engines>, engine: &Arc<Engine>, digest: &str)
         let cache = engines.code_cache.as_ref();
         Ok(cache.and_then(|cache| cache.load(&engine, &digest)))
     };
-    blocking(load).await
+    run_blocking(load).await
 }
 
 /// Compiles a component in this process, and caches the code.
@@ -80,7 +80,7 @@ fn compile_in_process(engines: &Engines, engine: &Engine, source: &Source, diges
     Ok(component)
 }
 
-/// Compiles a component in a process of its own. Dropping the future ends the process.
+/// Compiles a component in a process of its own, and returns the machine code. Dropping the future ends the process.
 async fn compile_in_child(
     program: &Path,
     engines: &Arc<Engines>,
@@ -93,19 +93,19 @@ async fn compile_in_child(
         source.clone(),
         inspection.digest.clone(),
     );
-    let bytes = blocking(move || source.read(&digest, bytes_max)).await?;
+    let bytes = run_blocking(move || source.read(&digest, bytes_max)).await?;
     compiler_process::compile(program, engine, inspection.profile, &bytes, &engines.limits).await
 }
 
-/// Caches machine code and maps the cached file. Without a cache, or if caching fails, loads the code into memory.
-async fn install(
+/// Caches machine code and maps the cached file. Without a cache, or if caching fails, loads the code into memory instead.
+async fn cache_and_load(
     engines: &Arc<Engines>,
     engine: &Arc<Engine>,
     digest: &str,
     code: Vec<u8>,
 ) -> Result<Component, Error> {
     let (engines, engine, digest) = (engines.clone(), engine.clone(), digest.to_owned());
-    let install = move || {
+    let load = move || {
         let outcome = match &engines.code_cache {
             Some(cache) => cache.store_and_load(&engine, &digest, code),
             None => Err(Some(code)),
@@ -114,18 +114,19 @@ async fn install(
         match outcome {
             Ok(component) => Ok(component),
             Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
-                unusable("the machine code of its compiler process cannot be loaded").with_source(format!("{error:#}"))
+                unusable("the machine code from its compiler process could not be loaded")
+                    .with_source(format!("{error:#}"))
             }),
             Err(None) => Err(unusable("its machine code could not be loaded from the code cache")),
         }
     };
-    blocking(install).await
+    run_blocking(load).await
 }
 
 /// Runs work on a thread of its own, so that compiling does not delay the end of the process. A Tokio runtime would wait for
 /// its blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
-async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
-    let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
+async fn run_detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let compile_error = |source: Box<dyn std::error::Error + Send + Sync>| {
         Error::new(ErrorKind::Internal, Phase::Load, "compiling failed unexpectedly").with_source(source)
     };
     let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -134,12 +135,12 @@ async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + S
     std::thread::Builder::new()
         .name("toolwit-compile".to_owned())
         .spawn(run)
-        .map_err(|error| failed(error.into()))?;
-    receiver.await.unwrap_or_else(|error| Err(failed(error.into())))
+        .map_err(|error| compile_error(error.into()))?;
+    receiver.await.unwrap_or_else(|error| Err(compile_error(error.into())))
 }
 
 /// Runs blocking work that loads a component, on a thread for blocking tasks. Converts a panic to an error.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
@@ -161,27 +162,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_compiles_does_not_hold_up_the_end_of_a_runtime() {
-        let (release, held) = mpsc::channel::<()>();
-        let (end, ended) = mpsc::channel();
+    fn running_compilation_does_not_delay_the_end_of_a_runtime() {
+        let (release_sender, release_receiver) = mpsc::channel::<()>();
+        let (end_sender, end_receiver) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-        let (start, started) = mpsc::channel();
-        runtime.spawn(detached(move || {
-            start.send(()).unwrap();
-            let _released = held.recv();
-            end.send(()).unwrap();
+        let (start_sender, start_receiver) = mpsc::channel();
+        runtime.spawn(run_detached(move || {
+            start_sender.send(()).unwrap();
+            let _ = release_receiver.recv();
+            end_sender.send(()).unwrap();
             Ok(())
         }));
-        started.recv_timeout(Duration::from_secs(10)).unwrap();
-        // Would wait for ever for a blocking task.
+        start_receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        // The drop would wait for a blocking task, which ends only after the release below.
         drop(runtime);
-        release.send(()).unwrap();
-        ended.recv_timeout(Duration::from_secs(10)).unwrap();
+        release_sender.send(()).unwrap();
+        end_receiver.recv_timeout(Duration::from_secs(10)).unwrap();
     }
 
     #[tokio::test]
     async fn panic_of_a_compiler_is_an_error() {
-        let panicked: Result<(), _> = detached(|| std::panic::panic_any(1)).await;
-        assert_eq!(panicked.unwrap_err().kind, ErrorKind::Internal);
+        let outcome: Result<(), _> = run_detached(|| std::panic::panic_any(1)).await;
+        assert_eq!(outcome.unwrap_err().kind, ErrorKind::Internal);
     }
 }

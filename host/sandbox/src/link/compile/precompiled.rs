@@ -1,8 +1,8 @@
-//! The only unsafe code of this crate: loads machine code that a process of the same user wrote, from the code cache or from a
-//! compiler process.
+//! The only unsafe code of this crate: loads machine code from the code cache or from a compiler process. A process of the same
+//! user produced the code.
 #![expect(
     unsafe_code,
-    reason = "wasmtime cannot validate machine code; its caller must guarantee where the file comes from"
+    reason = "wasmtime cannot validate machine code; its caller must guarantee where the code comes from"
 )]
 
 use std::path::Path;
@@ -16,8 +16,8 @@ use wasmtime::component::Component;
 /// directory that other users cannot enter. Files of plugin directories are never mapped.
 pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is output of `Component::serialize` or `Engine::precompile_component`. Its hash is keyed with a secret
-    // of this user and covers its name and content, and the directory's mode keeps others from replacing it between check and
-    // use.
+    // of this user and covers the file's name and content. The directory's mode keeps other users from replacing the file
+    // between check and use.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
@@ -25,8 +25,7 @@ pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
 ///
 /// Only [`super::load_or_compile`] calls this, on code that was just read from a compiler process of this host.
 pub(crate) fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose,
-    // which has the same trust as the compiler in this process: both run on the component alone, and no other process
-    // can write to the pipe.
+    // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose.
+    // That program is trusted like the compiler in this process, and no other process can write to the pipe.
     unsafe { Component::deserialize(engine, code) }
 }

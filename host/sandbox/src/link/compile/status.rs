@@ -44,9 +44,9 @@ impl CompileStatus {
 
 /// The compilation status of a plugin, shared with the task that compiles its component.
 #[derive(Debug, Default)]
-pub(crate) struct Progress(Mutex<CompileStatus>);
+pub(crate) struct CompileProgress(Mutex<CompileStatus>);
 
-impl Progress {
+impl CompileProgress {
     pub(crate) fn status(&self) -> CompileStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

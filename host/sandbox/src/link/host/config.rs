@@ -30,8 +30,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         })?;
         store.func_wrap("get-all", |mut context: Context<'_>, (): ()| {
             let settings = context.data_mut().authority()?.rights.effective.settings();
-            let owned = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            let outcome: Outcome<Vec<(String, String)>> = Ok((Ok(owned.collect()),));
+            let entries = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let outcome: Outcome<Vec<(String, String)>> = Ok((Ok(entries.collect()),));
             outcome
         })?;
     }

@@ -41,7 +41,7 @@ impl environment::Host for EnvironmentView<'_> {
 }
 
 impl EnvironmentView<'_> {
-    /// Records that the guest has read its environment, if it has no variables. The operator may have forgotten to grant them.
+    /// Records for the operator that the guest has read its environment, if the guest has no variables: a grant may be missing.
     pub(super) fn record_read(&self) {
         if let Some(authority) = &self.authority {
             authority.record_environment_read();

@@ -32,7 +32,7 @@ impl HostMonotonicClock for FrozenClock {
     }
 }
 
-/// Derives bytes from a seed. They are uniformly distributed but not secret.
+/// Derives bytes from a seed and a purpose. They are uniformly distributed but not secret.
 pub(crate) fn frozen_bytes(seed: u64, purpose: &str) -> Vec<u8> {
     let block = |number: usize| Sha256::digest(format!("{purpose} {seed} {number}"));
     (0..SEQUENCE_BYTES / 32).flat_map(block).collect()

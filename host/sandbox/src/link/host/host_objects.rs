@@ -1,7 +1,7 @@
 //! The memory of the host that the resources of a guest hold, by their types.
 //!
-//! Every resource counts with [`OBJECT_BYTES`], and a resource of a type that is named here also with its content. A buffer
-//! counts with its capacity, because a guest can fill it without another call.
+//! Every resource counts with [`OBJECT_BYTES`]. A resource of a type that this module lists also counts with its content. A
+//! buffer counts with its capacity, because a guest can fill it without another call.
 
 use std::any::Any;
 
@@ -51,10 +51,10 @@ pub(super) const LARGEST_OBJECT_BYTES: u64 = EXCHANGE_BYTES as u64;
 
 /// Returns the memory that all resources hold.
 pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
-    let bytes = resources
+    let sizes = resources
         .iter_mut()
         .map(|object| OBJECT_BYTES.saturating_add(content_bytes(object)));
-    bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+    sizes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
 }
 
 /// Returns the maximum memory of the tasks, streams and futures of a store.
@@ -105,22 +105,23 @@ fn message_bytes(object: &dyn Any) -> usize {
 }
 
 fn request_bytes(request: &HostOutgoingRequest) -> usize {
-    let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
-    let method = match &request.method {
+    let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
+    let method_bytes = match &request.method {
         Method::Other(method) => method.capacity(),
         _ => 0,
     };
-    let scheme = match &request.scheme {
+    let scheme_bytes = match &request.scheme {
         Some(Scheme::Other(scheme)) => scheme.capacity(),
         _ => 0,
     };
-    fields_bytes(&request.headers) + text(&request.path_with_query) + text(&request.authority) + method + scheme
+    let target_bytes = text_bytes(&request.path_with_query) + text_bytes(&request.authority);
+    fields_bytes(&request.headers) + target_bytes + method_bytes + scheme_bytes
 }
 
 fn fields_bytes(fields: &FieldMap) -> usize {
-    let bytes =
+    let field_bytes =
         |(name, value): (&http::HeaderName, &http::HeaderValue)| FIELD_BYTES + name.as_str().len() + value.len();
-    fields.iter().map(bytes).sum()
+    fields.iter().map(field_bytes).sum()
 }
 
 #[cfg(test)]
@@ -130,15 +131,15 @@ mod tests {
 
     // attack: K1
     #[test]
-    fn resources_count_with_what_they_can_hold() {
+    fn resources_count_with_the_memory_that_they_can_hold() {
         let mut resources = ResourceTable::new();
         assert_eq!(held_bytes(&mut resources), 0);
         let mut fields = FieldMap::new_mutable(HEADER_BYTES_MAX);
         let value = http::HeaderValue::from_bytes(&[b'x'; 1000]).unwrap();
         fields.append_raw(http::HeaderName::from_static("name"), value).unwrap();
-        let shared = resources.push(fields.clone()).unwrap();
-        let list = held_bytes(&mut resources);
-        assert!((2000..4000).contains(&list), "{list}");
+        let list = resources.push(fields.clone()).unwrap();
+        let list_bytes = held_bytes(&mut resources);
+        assert!((2000..4000).contains(&list_bytes), "{list_bytes}");
         let request = HostOutgoingRequest {
             method: Method::Other("x".repeat(100_000)),
             scheme: Some(Scheme::Other("x".repeat(100_000))),
@@ -148,21 +149,21 @@ mod tests {
             body: None,
         };
         resources.push(request).unwrap();
-        assert!(held_bytes(&mut resources) > 2 * list + 400_000 - OBJECT_BYTES as u64);
+        assert!(held_bytes(&mut resources) > 2 * list_bytes + 400_000 - OBJECT_BYTES as u64);
         resources.push(HostFutureIncomingResponse::Consumed).unwrap();
-        let consumed = held_bytes(&mut resources);
+        let bytes_before = held_bytes(&mut resources);
         let stream: DynInputStream = Box::new(wasmtime_wasi::p2::pipe::ClosedInputStream);
         let stream = resources.push(stream).unwrap();
         assert_eq!(
             held_bytes(&mut resources),
-            consumed + (STREAM_BYTES + OBJECT_BYTES) as u64
+            bytes_before + (STREAM_BYTES + OBJECT_BYTES) as u64
         );
         resources.delete(stream).unwrap();
-        resources.delete(shared).unwrap();
+        resources.delete(list).unwrap();
         assert_eq!(
             held_bytes(&mut resources),
-            consumed - list,
-            "a dropped resource counts no more"
+            bytes_before - list_bytes,
+            "a dropped resource does not count"
         );
     }
 }

@@ -59,7 +59,8 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    /// Creates the state of a fresh instance, with only the granted resources of its plugin, and with every limit set.
+    /// Creates the state of a fresh instance, with only the granted resources of its plugin. The limits of the store itself are
+    /// set by [`Self::into_store`].
     pub(crate) fn new(setup: HostSetup<'_>, stdio: Stdio) -> Self {
         let HostSetup { limits, authority, .. } = setup;
         let log = match &stdio {
@@ -98,7 +99,8 @@ impl HostState {
     }
 
     /// Sets the limits of another call on a reused instance, except those that the store itself enforces. Resources that the
-    /// instance holds remain, even if they exceed a lower limit: then it cannot create another one.
+    /// instance holds remain, even if they exceed a lower limit. In that case, the instance
+    /// cannot create another one.
     pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
@@ -110,16 +112,16 @@ impl HostState {
     /// Gives the guest the authority of a call, and access to the network and the conversation as far as this authority
     /// permits.
     pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
-        let outer = CallStack::of(clock.context).and_then(CallStack::http);
+        let outer_budget = CallStack::of(clock.context).and_then(CallStack::http_budget);
         self.gate
-            .open(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
+            .open(authority, HttpLimits::of(clock.limits), outer_budget, clock.deadline());
         self.authority = Some(authority.clone());
         self.conversation = self
             .uses_conversation
             .then(|| Box::new(ConversationAccess::new(authority, clock)));
     }
 
-    /// Returns the HTTP budget of the call, for its nested calls.
+    /// Returns the HTTP budget of the call, for its nested calls. Returns `None` between calls.
     pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
         self.gate.budget()
     }
@@ -141,7 +143,8 @@ impl HostState {
             .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
     }
 
-    /// Drops the conversation and closes the HTTP gate, so that a reused instance has no data of an earlier call.
+    /// Drops the authority and the conversation and closes the HTTP gate, so that a reused instance keeps no access of
+    /// an earlier call.
     pub(crate) fn end_call(&mut self) {
         self.conversation = None;
         self.authority = None;
@@ -188,8 +191,8 @@ impl HostState {
         self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
-    /// Returns the files as wasmtime's implementation needs them, for functions that have checked their descriptors. Counts no
-    /// call, because these functions were counted.
+    /// Returns the files as wasmtime's implementation needs them, for functions that have checked their descriptors. Does not
+    /// count a call, because the calls of these functions have been counted.
     pub(super) fn wasi_files(&mut self) -> WasiFilesystemCtxView<'_> {
         self.files.wasi_view(&mut self.resources)
     }

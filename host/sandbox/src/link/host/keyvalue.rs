@@ -19,7 +19,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Returns the memory of the name.
+    /// Returns the memory of the bucket's name.
     pub(super) fn bytes(&self) -> usize {
         self.name.capacity()
     }
@@ -128,10 +128,10 @@ fn open(mut context: Context<'_>, name: String) -> Outcome<Resource<Bucket>> {
     Ok((Ok(state.table().push(Bucket { name })?),))
 }
 
-/// Creates the error of a key or a name of a bucket that is over the limit.
-fn too_long(what: &str) -> BucketError {
+/// Creates the error for a key or a bucket name that is longer than the limit.
+fn too_long(subject: &str) -> BucketError {
     let limit = ByteCount(KEY_BYTES_MAX as u64);
-    BucketError::Other(format!("{what} has more than {limit}"))
+    BucketError::Other(format!("{subject} has more than {limit}"))
 }
 
 /// An open bucket of a plugin with a grant for key–value storage.

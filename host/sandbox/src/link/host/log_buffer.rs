@@ -1,4 +1,4 @@
-//! The buffer for a guest's standard output and error, up to a limit.
+//! The buffer for the output of a guest, with a limit: its standard output and error, and its log messages.
 
 use std::io;
 use std::pin::Pin;
@@ -56,14 +56,14 @@ impl LogBuffer {
         buffer.dropped = buffer.dropped.saturating_add((bytes.len() - room) as u64);
     }
 
-    /// Returns the number of bytes that were written since the buffer was last taken, including the dropped ones.
-    pub(crate) fn written(&self) -> u64 {
+    /// Returns the number of stored and dropped bytes.
+    pub(crate) fn written_bytes(&self) -> u64 {
         let buffer = self.lock();
         buffer.dropped.saturating_add(buffer.bytes.len() as u64)
     }
 
     /// Takes the stored bytes as printable text without secrets, with the number of dropped bytes at the end. Returns `None` if
-    /// nothing was written since the buffer was last taken.
+    /// no bytes were stored or dropped.
     pub(crate) fn take_text(&self, redactor: &Redactor) -> Option<Arc<str>> {
         let (bytes, dropped) = {
             let mut buffer = self.lock();
@@ -79,9 +79,9 @@ impl LogBuffer {
         Some(text.into())
     }
 
-    /// Returns the end of the stored text without secrets, for the message of a trap. The lines are joined to one. The advice
-    /// of Rust's panic handler is left out, because the reader cannot set the variables of a guest. Returns `None` if nothing
-    /// is stored.
+    /// Returns the last `chars_max` characters of the stored text as one line without secrets, for the message of a trap. The
+    /// advice of Rust's panic handler is left out, because the reader cannot set the variables of a guest. Returns `None` if no
+    /// text remains.
     pub(crate) fn end_of_text(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
         let text = {
             let buffer = self.lock();
@@ -115,7 +115,7 @@ fn redact_output(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
     } else {
         &text
     };
-    redactor.text(text).into_owned()
+    redactor.redact_text(text).into_owned()
 }
 
 impl IsTerminal for LogBuffer {
@@ -178,26 +178,26 @@ mod tests {
     // attack: B12, attack: C21
     #[test]
     fn a_log_respects_its_limit_and_drops_control_characters() {
-        let (log, none) = (LogBuffer::new(10), Redactor::default());
+        let (log, redactor) = (LogBuffer::new(10), Redactor::default());
         log.push(b"\x1b[31mred\n");
         log.push(b"and more");
-        assert_eq!(log.written(), 17);
+        assert_eq!(log.written_bytes(), 17);
         assert_eq!(
-            &*log.take_text(&none).unwrap(),
+            &*log.take_text(&redactor).unwrap(),
             "[31mred\na\n[7 more bytes were dropped]"
         );
-        assert_eq!(log.take_text(&none), None);
+        assert_eq!(log.take_text(&redactor), None);
     }
 
     #[test]
-    fn the_last_line_is_limited_and_has_no_line_breaks() {
-        let (log, none) = (LogBuffer::new(100), Redactor::default());
-        assert_eq!(log.end_of_text(10, &none), None);
+    fn the_end_of_a_log_is_limited_and_has_no_line_breaks() {
+        let (log, redactor) = (LogBuffer::new(100), Redactor::default());
+        assert_eq!(log.end_of_text(10, &redactor), None);
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
-        assert_eq!(log.end_of_text(100, &none).unwrap(), "panicked at [1m the cät");
-        assert_eq!(log.end_of_text(3, &none).unwrap(), "cät");
+        assert_eq!(log.end_of_text(100, &redactor).unwrap(), "panicked at [1m the cät");
+        assert_eq!(log.end_of_text(3, &redactor).unwrap(), "cät");
         log.push(b"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
-        assert_eq!(log.end_of_text(3, &none).unwrap(), "cät", "the advice is left out");
+        assert_eq!(log.end_of_text(3, &redactor).unwrap(), "cät", "the advice is left out");
     }
 
     // attack: K4
@@ -208,7 +208,7 @@ mod tests {
         for cut in 1..SECRET.len() {
             let log = LogBuffer::new("token: ".len() + cut);
             log.push(format!("token: {SECRET} and more").as_bytes());
-            let dropped = log.written() - ("token: ".len() + cut) as u64;
+            let dropped = log.written_bytes() - ("token: ".len() + cut) as u64;
             assert_eq!(
                 log.end_of_text(100, &redactor).unwrap(),
                 "token:",

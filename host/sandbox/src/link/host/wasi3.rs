@@ -1,7 +1,7 @@
 //! WASI 0.3 for guests, if the operator has enabled it: the same grants, limits and refusals as WASI 0.2.
 //!
 //! wasmtime publishes no security patches for errors that only its implementation of 0.3 has. So an interface is linked
-//! only if it has each guard of its predecessor: arguments, environment, clocks and randomness come from the same
+//! only if it has each guard of its predecessor in 0.2: arguments, environment, clocks and randomness come from the same
 //! context, streams end in the same log, requests pass the same gate, and every socket and name lookup is denied.
 
 use wasmtime::component::Linker;

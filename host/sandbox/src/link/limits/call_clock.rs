@@ -14,7 +14,8 @@ pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
-    /// The clock that stops while a person is asked about a nested call. A call without tools has no such clock.
+    /// The clock that stops while a person is asked about a nested call. A call without tools in its context has no such
+    /// clock.
     wall_clock: Option<Arc<WallClock>>,
 }
 
@@ -29,23 +30,24 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// Returns the time at which the call ends if no person is asked until then.
-    pub(crate) fn at(&self) -> Instant {
+    pub(crate) fn instant(&self) -> Instant {
         match &self.wall_clock {
             Some(wall_clock) => wall_clock.deadline(self.wall_max),
             None => self.started + self.wall_max,
         }
     }
 
-    /// Waits until the end.
-    pub(crate) async fn passed(&self) {
+    /// Waits until the call must end.
+    pub(crate) async fn wait(&self) {
         match &self.wall_clock {
-            Some(wall_clock) => wall_clock.reach(self.wall_max).await,
-            None => sleep_until(self.at()).await,
+            Some(wall_clock) => wall_clock.wait_for_limit(self.wall_max).await,
+            None => sleep_until(self.instant()).await,
         }
     }
 
-    /// Returns the context for a nested call, so that questions about it move this deadline.
-    pub(crate) fn around(&self, nested: ToolContext) -> ToolContext {
+    /// Adds the clock of this deadline to the context of a nested call, so that questions about the nested call move
+    /// the deadline.
+    pub(crate) fn add_clock_to(&self, nested: ToolContext) -> ToolContext {
         match &self.wall_clock {
             Some(wall_clock) => nested.with_wall_clock(wall_clock.clone()),
             None => nested,

@@ -7,7 +7,7 @@ use toolwit_core::limits::CallLimits;
 /// A guest makes resources in many interfaces: headers, requests, bodies, streams, files, buckets. Their memory is
 /// measured in the table of all resources after each call into the host. It is not counted where each resource is made,
 /// because one of these places could be forgotten. A measurement is skipped while the calls since the last one cannot
-/// have reached the limit.
+/// have exceeded the limit.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     bytes_max: u64,
@@ -87,6 +87,6 @@ mod tests {
         assert_eq!(memory.check(|| 70), Ok(()));
         assert_eq!(memory.check(|| 101), Err(HostMemoryExceeded { bytes: 101 }));
         memory.start_call(&limits, 20);
-        assert_eq!(memory.check(|| 90), Ok(()), "another call keeps what was measured");
+        assert_eq!(memory.check(|| 90), Ok(()), "the measurement of an earlier call counts");
     }
 }

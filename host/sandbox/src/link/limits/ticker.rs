@@ -9,11 +9,11 @@ use wasmtime::EngineWeak;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The interval between two increments of the epoch. At each, a running guest yields or is stopped.
+/// The interval between two increments of the epoch. At each increment, a running guest yields or is stopped.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The number of ticks without a running guest after which the thread parks. Waking the thread delays a call more than
-/// idle ticks cost.
+/// The number of ticks without a running guest after which the thread parks. Waking the thread delays a call, and
+/// idle ticks are cheap.
 const LINGER_TICKS: u32 = 50;
 
 /// Increments the epoch of every engine while a guest runs.
@@ -24,8 +24,8 @@ pub(crate) struct Ticker {
 
 #[derive(Default)]
 struct TickerState {
-    /// The number of guards: of the calls that run guests.
-    running: AtomicUsize,
+    /// The number of live guards, which is the number of calls that run guests.
+    guards: AtomicUsize,
     is_parked: AtomicBool,
     is_stopped: AtomicBool,
     /// Weak references, so that the thread does not keep engines alive.
@@ -44,7 +44,7 @@ impl Ticker {
         let thread_state = shared.clone();
         let thread = thread::Builder::new()
             .name("toolwit-epoch".to_owned())
-            .spawn(move || thread_state.tick())
+            .spawn(move || thread_state.tick_until_stopped())
             .map_err(|error| {
                 Error::new(
                     ErrorKind::Internal,
@@ -60,7 +60,7 @@ impl Ticker {
     }
 
     /// Adds an engine whose epoch is incremented.
-    pub(crate) fn add(&self, engine: EngineWeak) {
+    pub(crate) fn add_engine(&self, engine: EngineWeak) {
         self.shared
             .engines
             .lock()
@@ -69,8 +69,8 @@ impl Ticker {
     }
 
     /// Keeps the ticker running until the returned guard is dropped.
-    pub(crate) fn run(self: &Arc<Self>) -> TickerGuard {
-        self.shared.running.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn keep_running(self: &Arc<Self>) -> TickerGuard {
+        self.shared.guards.fetch_add(1, Ordering::SeqCst);
         if self.shared.is_parked.load(Ordering::SeqCst) {
             self.unpark();
         }
@@ -86,7 +86,7 @@ impl Ticker {
 
 impl Drop for TickerGuard {
     fn drop(&mut self) {
-        self.ticker.shared.running.fetch_sub(1, Ordering::SeqCst);
+        self.ticker.shared.guards.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -102,15 +102,15 @@ impl Drop for Ticker {
 }
 
 impl TickerState {
-    fn tick(&self) {
+    fn tick_until_stopped(&self) {
         let mut idle_ticks = 0;
         while !self.is_stopped.load(Ordering::SeqCst) {
-            if self.running.load(Ordering::SeqCst) > 0 {
+            if self.guards.load(Ordering::SeqCst) > 0 {
                 idle_ticks = 0;
             } else if idle_ticks < LINGER_TICKS {
                 idle_ticks += 1;
             } else {
-                self.sleep();
+                self.park_while_idle();
                 idle_ticks = 0;
             }
             thread::park_timeout(TICK);
@@ -122,10 +122,11 @@ impl TickerState {
         }
     }
 
-    /// Parks until a guest runs. The flag is set before the counter is read, so that no start is missed.
-    fn sleep(&self) {
+    /// Parks until a guest runs or the ticker is dropped. The flag is set before the counter is read, so that no start is
+    /// missed.
+    fn park_while_idle(&self) {
         self.is_parked.store(true, Ordering::SeqCst);
-        while self.running.load(Ordering::SeqCst) == 0 && !self.is_stopped.load(Ordering::SeqCst) {
+        while self.guards.load(Ordering::SeqCst) == 0 && !self.is_stopped.load(Ordering::SeqCst) {
             thread::park();
         }
         self.is_parked.store(false, Ordering::SeqCst);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Types of limited size, without handles.
+/// Generates types of limited size, without handles, streams and futures.
 fn types() -> impl Strategy<Value = WitType> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -21,29 +21,29 @@ fn types() -> impl Strategy<Value = WitType> {
             WitType::String,
             WitType::Bytes,
         ]),
-        (1..5_usize).prop_map(|count| WitType::Enum(numbered("case", count))),
-        (1..40_usize).prop_map(|count| WitType::Flags(numbered("flag", count))),
+        (1..5_usize).prop_map(|count| WitType::Enum(numbered_labels("case", count))),
+        (1..40_usize).prop_map(|count| WitType::Flags(numbered_labels("flag", count))),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
-        let some = prop::collection::vec(inner.clone(), 1..4);
-        let maybe = prop::option::of(inner.clone());
-        let cases = prop::collection::vec(maybe.clone(), 1..4);
+        let members = prop::collection::vec(inner.clone(), 1..4);
+        let payload = prop::option::of(inner.clone());
+        let cases = prop::collection::vec(payload.clone(), 1..4);
         prop_oneof![
             inner
                 .clone()
-                .prop_filter("bytes", |ty| *ty != WitType::U8)
+                .prop_filter("`list<u8>` is `Bytes`", |ty| *ty != WitType::U8)
                 .prop_map(list),
             inner.prop_map(option),
-            some.clone().prop_map(WitType::Tuple),
-            some.prop_map(|types| {
-                let names = numbered("the-field", types.len()).into_iter();
+            members.clone().prop_map(WitType::Tuple),
+            members.prop_map(|types| {
+                let names = numbered_labels("the-field", types.len()).into_iter();
                 WitType::Record(names.zip(types).map(|(label, ty)| Field { label, ty }).collect())
             }),
             cases.prop_map(|types| {
-                let names = numbered("a-case", types.len()).into_iter();
+                let names = numbered_labels("a-case", types.len()).into_iter();
                 WitType::Variant(names.zip(types).map(|(label, ty)| Case { label, ty }).collect())
             }),
-            (maybe.clone(), maybe).prop_map(|(ok, err)| WitType::Result {
+            (payload.clone(), payload).prop_map(|(ok, err)| WitType::Result {
                 ok: ok.map(Box::new),
                 err: err.map(Box::new),
             }),
@@ -51,11 +51,11 @@ fn types() -> impl Strategy<Value = WitType> {
     })
 }
 
-fn numbered(name: &str, count: usize) -> Vec<Label> {
-    (0..count).map(|at| Label::new(&format!("{name}-{at}"))).collect()
+fn numbered_labels(name: &str, count: usize) -> Vec<Label> {
+    (0..count).map(|index| Label::new(&format!("{name}-{index}"))).collect()
 }
 
-/// Values of a type that a guest can return.
+/// Generates the values of a type, as a guest can return them.
 fn values(ty: &WitType) -> BoxedStrategy<Val> {
     match ty {
         WitType::Bool => any::<bool>().prop_map(Val::Bool).boxed(),
@@ -65,16 +65,16 @@ fn values(ty: &WitType) -> BoxedStrategy<Val> {
         WitType::U16 => any::<u16>().prop_map(Val::U16).boxed(),
         WitType::S32 => any::<i32>().prop_map(Val::S32).boxed(),
         WitType::U32 => any::<u32>().prop_map(Val::U32).boxed(),
-        WitType::S64 => edgy(
+        WitType::S64 => any_or_edge(
             any::<i64>(),
             &[i64::MIN, -(1 << 53) - 1, -(1 << 53), (1 << 53) + 1, i64::MAX],
         )
         .prop_map(Val::S64)
         .boxed(),
-        WitType::U64 => edgy(any::<u64>(), &[1 << 53, (1 << 53) + 1, u64::MAX])
+        WitType::U64 => any_or_edge(any::<u64>(), &[1 << 53, (1 << 53) + 1, u64::MAX])
             .prop_map(Val::U64)
             .boxed(),
-        WitType::F32 => edgy(
+        WitType::F32 => any_or_edge(
             prop::num::f32::ANY,
             &[
                 f32::MAX,
@@ -88,7 +88,7 @@ fn values(ty: &WitType) -> BoxedStrategy<Val> {
         )
         .prop_map(Val::Float32)
         .boxed(),
-        WitType::F64 => edgy(
+        WitType::F64 => any_or_edge(
             prop::num::f64::ANY,
             &[f64::MAX, f64::MIN, 5e-324, -0.0, f64::NAN, f64::NEG_INFINITY, 0.1 + 0.2],
         )
@@ -134,7 +134,7 @@ fn values(ty: &WitType) -> BoxedStrategy<Val> {
         ]
         .boxed(),
         WitType::Own(_) | WitType::Borrow(_) | WitType::Stream(_) | WitType::Future(_) => {
-            unreachable!("types without handles")
+            unreachable!("`types` generates no handles, streams or futures")
         }
     }
 }
@@ -146,7 +146,11 @@ fn payload(ty: Option<&WitType>) -> BoxedStrategy<Option<Box<Val>>> {
     }
 }
 
-fn edgy<T: std::fmt::Debug + Copy + 'static>(any: impl Strategy<Value = T> + 'static, edges: &[T]) -> BoxedStrategy<T> {
+/// Generates any value or, in a quarter of the cases, one of `edges`.
+fn any_or_edge<T: std::fmt::Debug + Copy + 'static>(
+    any: impl Strategy<Value = T> + 'static,
+    edges: &[T],
+) -> BoxedStrategy<T> {
     prop_oneof![3 => any, 1 => prop::sample::select(edges.to_vec())].boxed()
 }
 
@@ -154,7 +158,7 @@ fn one_of<T: std::fmt::Debug + 'static>(strategies: impl Iterator<Item = BoxedSt
     prop::strategy::Union::new(strategies).boxed()
 }
 
-/// JSON that a model can write for a type: every form that the input schema allows.
+/// Generates JSON that the input schema of a type allows.
 fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
     let integer = |min: i64, max: i64| {
         prop_oneof![
@@ -172,10 +176,10 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
         WitType::U16 => integer(u16::MIN.into(), u16::MAX.into()),
         WitType::S32 => integer(i32::MIN.into(), i32::MAX.into()),
         WitType::U32 => integer(u32::MIN.into(), u32::MAX.into()),
-        WitType::S64 => edgy(any::<i64>(), &[i64::MIN, i64::MAX])
+        WitType::S64 => any_or_edge(any::<i64>(), &[i64::MIN, i64::MAX])
             .prop_flat_map(|number| prop::sample::select(vec![json!(number), json!(number.to_string())]))
             .boxed(),
-        WitType::U64 => edgy(any::<u64>(), &[0, u64::MAX])
+        WitType::U64 => any_or_edge(any::<u64>(), &[0, u64::MAX])
             .prop_flat_map(|number| prop::sample::select(vec![json!(number), json!(number.to_string())]))
             .boxed(),
         WitType::F32 => prop_oneof![
@@ -227,10 +231,10 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
                 .boxed()
         }
         WitType::Option(inner) => {
-            let is_nested = inner.encodes_null();
+            let encodes_null = inner.encodes_null();
             prop_oneof![
                 Just(Value::Null),
-                inputs(inner).prop_map(move |value| if is_nested { json!({"some": value}) } else { value }),
+                inputs(inner).prop_map(move |value| if encodes_null { json!({"some": value}) } else { value }),
             ]
             .boxed()
         }
@@ -242,22 +246,22 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
             prop_oneof![side("ok", ok), side("err", err)].boxed()
         }
         WitType::Own(_) | WitType::Borrow(_) | WitType::Stream(_) | WitType::Future(_) => {
-            unreachable!("types without handles")
+            unreachable!("`types` generates no handles, streams or futures")
         }
     }
 }
 
-/// Objects with or without their optional properties, in any order.
+/// Generates objects with or without their optional properties, in any order.
 fn object(fields: &[Field]) -> BoxedStrategy<Value> {
     let entries: Vec<_> = fields
         .iter()
         .map(|Field { label, ty }| {
             let name = label.json.clone();
-            let there = inputs(ty).prop_map(move |value| Some((name.clone(), value)));
+            let present = inputs(ty).prop_map(move |value| Some((name.clone(), value)));
             if matches!(ty, WitType::Option(_)) {
-                prop_oneof![there, Just(None)].boxed()
+                prop_oneof![present, Just(None)].boxed()
             } else {
-                there.boxed()
+                present.boxed()
             }
         })
         .collect();
@@ -267,8 +271,8 @@ fn object(fields: &[Field]) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Arbitrary JSON.
-fn json() -> impl Strategy<Value = Value> {
+/// Generates arbitrary JSON.
+fn arbitrary_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -294,11 +298,11 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A type with a value that is generated for it.
-fn with<T: std::fmt::Debug + 'static>(
-    make: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
+/// Generates a type, and a value for it with the strategy that `strategy_of` returns.
+fn types_with<T: std::fmt::Debug + 'static>(
+    strategy_of: impl Fn(&WitType) -> BoxedStrategy<T> + 'static,
 ) -> impl Strategy<Value = (WitType, T)> {
-    types().prop_flat_map(move |ty| make(&ty).prop_map(move |value| (ty.clone(), value)))
+    types().prop_flat_map(move |ty| strategy_of(&ty).prop_map(move |value| (ty.clone(), value)))
 }
 
 fn validator(schema: &Value) -> jsonschema::Validator {
@@ -307,7 +311,7 @@ fn validator(schema: &Value) -> jsonschema::Validator {
         .unwrap_or_else(|error| panic!("{error}: {schema}"))
 }
 
-/// Serializes a value and parses it again.
+/// Serializes a value to text and parses the text.
 fn through_text(value: &Value) -> Value {
     serde_json::from_str(&value.to_string()).unwrap()
 }
@@ -317,7 +321,7 @@ proptest! {
 
     #[test]
     fn schemas_are_valid(ty in types()) {
-        let function = function(&ty);
+        let function = echo_function(&ty);
         for schema in [&function.input_schema, function.output_schema.as_ref().unwrap()] {
             prop_assert!(jsonschema::draft202012::meta::is_valid(schema), "{schema}");
         }
@@ -325,33 +329,33 @@ proptest! {
 
     // attack: E4
     #[test]
-    fn encoded_value_fits_the_output_schema_and_decodes_to_itself((ty, value) in with(values)) {
-        let function = function(&ty);
-        let json = through_text(&encoded(function.result.as_ref().unwrap(), &Val::Tuple(vec![value.clone()])));
+    fn encoded_value_fits_the_output_schema_and_decodes_to_itself((ty, value) in types_with(values)) {
+        let function = echo_function(&ty);
+        let json = through_text(&encode_value(function.result.as_ref().unwrap(), &Val::Tuple(vec![value.clone()])));
         let validator = validator(function.output_schema.as_ref().unwrap());
         prop_assert!(validator.is_valid(&json), "{json} for {}", function.output_schema.unwrap());
-        prop_assert_eq!(decoded(&ty, json[0].clone()), Ok(value));
+        prop_assert_eq!(decode_value(&ty, json[0].clone()), Ok(value));
     }
 
     #[test]
-    fn value_that_fits_the_input_schema_decodes((ty, value) in with(inputs)) {
-        let function = function(&ty);
+    fn value_that_fits_the_input_schema_decodes((ty, value) in types_with(inputs)) {
+        let function = echo_function(&ty);
         let arguments = through_text(&json!({"value": value}));
         prop_assert!(validator(&function.input_schema).is_valid(&arguments), "{arguments} for {}", function.input_schema);
-        prop_assert!(decoded(&ty, arguments["value"].clone()).is_ok(), "{:?}", decoded(&ty, value));
+        prop_assert!(decode_value(&ty, arguments["value"].clone()).is_ok(), "{:?}", decode_value(&ty, value));
     }
 
     // attack: E1
     #[test]
-    fn any_json_is_decoded_or_refused_with_its_path((ty, value) in (types(), json())) {
-        let fits = validator(&function(&ty).input_schema).is_valid(&json!({"value": value}));
-        match decoded(&ty, value.clone()) {
+    fn any_json_is_decoded_or_refused_with_its_path((ty, value) in (types(), arbitrary_json())) {
+        let is_valid = validator(&echo_function(&ty).input_schema).is_valid(&json!({"value": value}));
+        match decode_value(&ty, value.clone()) {
             Ok(_) => {}
             Err(error) => {
                 prop_assert!(error.starts_with("/value"), "{error}");
                 // A schema cannot express that a number beyond 2^53 must not have a fraction or an exponent.
                 let is_inexact = error.contains("without fraction or exponent") || error.contains("as decimal text");
-                prop_assert!(!fits || is_inexact, "{value} fits and was refused: {error}");
+                prop_assert!(!is_valid || is_inexact, "{value} is valid and was refused: {error}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Compares decisions, explanations and the accessors of the gates with a second, naive implementation of the rules, over
-//! thousands of random grants and requests of every kind.
+//! Compares decisions, explanations and the accessors of [`EffectiveRights`] with a second, naive implementation of the rules,
+//! over thousands of random grants and requests of every kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const FILES: [&str; 6] = [
 ];
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
-/// The imports that declare a capability.
+/// An import for each capability, which declares it.
 const IMPORTS: [(&str, Capability); 10] = [
     ("wasi:http/outgoing-handler", Capability::Http),
     ("wasi:filesystem/preopens", Capability::Files),
@@ -38,10 +38,10 @@ const IMPORTS: [(&str, Capability); 10] = [
     ("wasi:random/random", Capability::Random),
 ];
 
-/// Indices of host, scheme, port and path, and whether each method is allowed.
+/// A rule for HTTP requests: indices of host, scheme, port and path, and whether each method is allowed.
 type HttpSpec = (usize, usize, usize, usize, [bool; 2]);
 
-/// The component to which a grant applies.
+/// The component to which a grant applies: the one of the test, a different one, or any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Version {
     Same,
@@ -49,7 +49,7 @@ enum Version {
     Any,
 }
 
-/// A random grant. Numbers are indices.
+/// A random grant. Numbers are indices, except those of `frozen`.
 #[derive(Clone, Debug)]
 struct GrantSpec {
     is_for_plugin: bool,
@@ -60,9 +60,12 @@ struct GrantSpec {
     env: BTreeSet<usize>,
     /// Name, whether it is sent with requests, and the variable that exposes it.
     secrets: Vec<(usize, bool, Option<usize>)>,
+    /// Settings, tools, and keys of the context.
     names: [BTreeSet<usize>; 3],
     keyvalue: bool,
+    /// Whether the granted blackboard is writable.
     blackboard: Option<bool>,
+    /// The frozen time, and the seed of the random bytes.
     frozen: [Option<u64>; 2],
 }
 
@@ -83,14 +86,14 @@ impl GrantSpec {
             Version::Any => "any-version = true".to_owned(),
         };
         let list = |key: &str, items: Vec<String>| format!("{key} = [{}]\n", items.join(", "));
-        let quoted = |names: &BTreeSet<usize>| names.iter().map(|at| format!("\"{}\"", NAMES[*at])).collect();
+        let quoted = |names: &BTreeSet<usize>| names.iter().map(|index| format!("\"{}\"", NAMES[*index])).collect();
         let mut text = format!("[[grant]]\nplugin = \"{plugin}\"\n{version}\n");
         text += &list("http", self.http.iter().map(http_toml).collect());
-        let directory = |(at, writes): (&usize, &bool)| {
-            let access = if *writes { "read-write" } else { "read" };
+        let directory = |(index, is_writable): (&usize, &bool)| {
+            let access = if *is_writable { "read-write" } else { "read" };
             format!(
-                "{{ host = \"/srv/{at}\", guest = \"{}\", access = \"{access}\" }}",
-                DIRECTORIES[*at]
+                "{{ host = \"/srv/{index}\", guest = \"{}\", access = \"{access}\" }}",
+                DIRECTORIES[*index]
             )
         };
         text += &list("files", self.files.iter().map(directory).collect());
@@ -98,14 +101,14 @@ impl GrantSpec {
             "env",
             self.env
                 .iter()
-                .map(|at| format!("{{ name = \"{}\" }}", NAMES[*at]))
+                .map(|index| format!("{{ name = \"{}\" }}", NAMES[*index]))
                 .collect(),
         );
         text += &list("secrets", self.secrets.iter().map(secret_toml).collect());
         let settings: Vec<_> = self
             .config()
             .iter()
-            .map(|at| format!("{} = \"v\"", NAMES[*at]))
+            .map(|index| format!("{} = \"v\"", NAMES[*index]))
             .collect();
         text += &format!("config = {{ {} }}\n", settings.join(", "));
         text += &list("tools", quoted(&self.names[1]));
@@ -113,8 +116,8 @@ impl GrantSpec {
         if self.keyvalue {
             text += "keyvalue = { quota = \"1KiB\" }\n";
         }
-        if let Some(writes) = self.blackboard {
-            text += if writes {
+        if let Some(is_writable) = self.blackboard {
+            text += if is_writable {
                 "blackboard = \"read-write\"\n"
             } else {
                 "blackboard = \"read\"\n"
@@ -131,8 +134,8 @@ impl GrantSpec {
 
 fn http_toml((host, scheme, port, path, methods): &HttpSpec) -> String {
     let methods: Vec<_> = (0..2)
-        .filter(|at| methods[*at])
-        .map(|at| format!("\"{}\"", METHODS[at]))
+        .filter(|index| methods[*index])
+        .map(|index| format!("\"{}\"", METHODS[index]))
         .collect();
     format!(
         "{{ host = \"{}\", scheme = \"{}\", port = {}, path = \"{}\", methods = [{}] }}",
@@ -155,18 +158,20 @@ fn secret_toml((name, is_sent, variable): &(usize, bool, Option<usize>)) -> Stri
     format!("{{ {} }}", fields.join(", "))
 }
 
-/// The rights of a plugin: what it declares, what is granted, which directory cannot be opened, and whether a secret is missing.
+/// A random plugin with its declared imports and all grants. Numbers are indices.
 #[derive(Clone, Debug)]
 struct Case {
     declared: BTreeSet<usize>,
     grants: Vec<GrantSpec>,
+    /// A directory that does not exist.
     missing_directory: Option<usize>,
+    /// Whether a granted secret is missing.
     lacks_secret: bool,
 }
 
 impl Case {
     fn declares(&self, capability: Capability) -> bool {
-        self.declared.iter().any(|at| IMPORTS[*at].1 == capability)
+        self.declared.iter().any(|index| IMPORTS[*index].1 == capability)
     }
 
     fn applicable(&self) -> impl Iterator<Item = &GrantSpec> {
@@ -175,26 +180,26 @@ impl Case {
 
     fn rights(&self) -> EffectiveRights {
         let text: String = self.grants.iter().map(GrantSpec::to_toml).collect();
-        let granted = grants(&format!("version = 1\n{text}")).unwrap();
-        let declared = DeclaredCapabilities::from_imports(self.declared.iter().map(|at| IMPORTS[*at].0));
+        let granted = parse_grants(&format!("version = 1\n{text}")).unwrap();
+        let declared = DeclaredCapabilities::from_imports(self.declared.iter().map(|index| IMPORTS[*index].0));
         let mut rights = EffectiveRights::new(&declared, &granted, "p", DIGEST);
-        if let Some(at) = self.missing_directory {
+        if let Some(index) = self.missing_directory {
             let rule = UnenforceableRule {
                 position: None,
                 reason: "it does not exist".to_owned(),
             };
             rights
                 .unenforceable_directories
-                .insert(DIRECTORIES[at].to_owned(), rule);
+                .insert(DIRECTORIES[index].to_owned(), rule);
         }
         if self.lacks_secret {
-            let granted = one_grant("secrets = [{ name = \"gone\", host = \"a.example\", bearer = true }]");
+            let granted = parse_grant_with("secrets = [{ name = \"gone\", host = \"a.example\", bearer = true }]");
             rights.missing.secrets = granted.unwrap().grants.remove(0).rules.secrets;
         }
         rights
     }
 
-    /// Decides according to the documentation of the rules, without their code.
+    /// Decides according to the documentation of the rules, without the code of the rules.
     fn allows(&self, request: &Request) -> bool {
         if self.lacks_secret {
             return false;
@@ -205,22 +210,22 @@ impl Case {
             Request::Random => self.declares(Capability::Random),
             Request::Http(request) => {
                 self.declares(Capability::Http)
-                    && rules.any(|grant| grant.http.iter().any(|rule| sends(rule, &request)))
+                    && rules.any(|grant| grant.http.iter().any(|rule| includes(rule, &request)))
             }
             Request::File(file, writes) => {
-                // Directories of the first grant that names them.
+                // Of two rules for a directory, the first one applies.
                 let mut directories = BTreeMap::new();
-                for (at, writes) in rules.flat_map(|grant| &grant.files) {
-                    directories.entry(*at).or_insert(*writes);
+                for (index, is_writable) in rules.flat_map(|grant| &grant.files) {
+                    directories.entry(*index).or_insert(*is_writable);
                 }
-                let is_inside = |at: &usize| {
-                    let directory = DIRECTORIES[*at];
+                let is_inside = |index: &usize| {
+                    let directory = DIRECTORIES[*index];
                     FILES[file] == directory || FILES[file].starts_with(&format!("{directory}/"))
                 };
                 let innermost = directories
                     .iter()
-                    .filter(|(at, _)| is_inside(at) && self.missing_directory != Some(**at))
-                    .max_by_key(|(at, _)| DIRECTORIES[**at].len());
+                    .filter(|(index, _)| is_inside(index) && self.missing_directory != Some(**index))
+                    .max_by_key(|(index, _)| DIRECTORIES[**index].len());
                 self.declares(Capability::Files)
                     && !FILES[file].contains("..")
                     && innermost.is_some_and(|(_, is_writable)| *is_writable || !writes)
@@ -257,14 +262,14 @@ impl Case {
 }
 
 /// Returns whether a rule includes a request, given by indices of host, scheme, port, path and method.
-fn sends(rule: &HttpSpec, request: &(usize, usize, usize, usize, usize)) -> bool {
+fn includes(rule: &HttpSpec, request: &(usize, usize, usize, usize, usize)) -> bool {
     let (host, scheme, port, path, methods) = rule;
     let (granted, requested) = (URL_PATHS[*path], URL_PATHS[request.3]);
     let is_below = granted == "/" || requested == granted || requested.starts_with(&format!("{granted}/"));
     (*host, *scheme, *port) == (request.0, request.1, request.2) && is_below && methods[request.4]
 }
 
-/// A random request. Numbers are indices.
+/// A random request. Numbers are indices, and a flag is `true` for writing.
 #[derive(Clone, Copy, Debug)]
 enum Request {
     Http((usize, usize, usize, usize, usize)),
@@ -280,8 +285,8 @@ enum Request {
     Blackboard(bool),
 }
 
-fn mode(writes: bool) -> AccessMode {
-    if writes {
+fn access_mode(is_writable: bool) -> AccessMode {
+    if is_writable {
         AccessMode::ReadWrite
     } else {
         AccessMode::Read
@@ -289,15 +294,15 @@ fn mode(writes: bool) -> AccessMode {
 }
 
 impl Request {
-    /// Passes the request to a check.
-    fn with<T>(self, check: impl FnOnce(&AccessRequest<'_>) -> T) -> T {
+    /// Converts the request, and passes it to a check.
+    fn check_with<T>(self, check: impl FnOnce(&AccessRequest<'_>) -> T) -> T {
         match self {
             Self::Http((host, scheme, port, path, method)) => {
                 let authority = format!("{}:{}", HOSTS[host], PORTS[port]);
                 let target = RequestTarget::new(METHODS[method], SCHEMES[scheme], &authority, URL_PATHS[path]);
                 check(&AccessRequest::Http(&target.unwrap()))
             }
-            Self::File(file, writes) => check(&AccessRequest::File(FILES[file], mode(writes))),
+            Self::File(file, writes) => check(&AccessRequest::File(FILES[file], access_mode(writes))),
             Self::Secret(name) => check(&AccessRequest::Secret(NAMES[name])),
             Self::Variable(name) => check(&AccessRequest::Variable(NAMES[name])),
             Self::Setting(key) => check(&AccessRequest::Setting(NAMES[key])),
@@ -306,7 +311,7 @@ impl Request {
             Self::Random => check(&AccessRequest::Random),
             Self::Tool(id) => check(&AccessRequest::Tool(NAMES[id])),
             Self::ContextKey(key) => check(&AccessRequest::ContextKey(NAMES[key])),
-            Self::Blackboard(writes) => check(&AccessRequest::Blackboard(mode(writes))),
+            Self::Blackboard(writes) => check(&AccessRequest::Blackboard(access_mode(writes))),
         }
     }
 }
@@ -385,7 +390,7 @@ fn request() -> impl Strategy<Value = Request> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_096, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each decision is the one that the documented rules imply. The explanation has it too, and names an existing rule.
+    /// Each decision follows from the documented rules. The explanation has the same decision, and describes the rule.
     #[test]
     fn decision_and_explanation_follow_the_documented_rules(
         case in case(),
@@ -393,7 +398,7 @@ proptest! {
     ) {
         let rights = case.rights();
         for request in requests {
-            let (decision, explanation) = request.with(|access| (decide(&rights, access), Explanation::new(&rights, access)));
+            let (decision, explanation) = request.check_with(|access| (decide(&rights, access), Explanation::new(&rights, access)));
             prop_assert_eq!(decision.is_allowed(), case.allows(&request), "{:?}: {:?}", request, decision);
             prop_assert_eq!(&explanation.decision, &decision);
             match decision {
@@ -404,14 +409,14 @@ proptest! {
         }
     }
 
-    /// The accessors of the gates return a resource exactly if the decision allows it.
+    /// The accessors of [`EffectiveRights`] return a value exactly if the decision allows the access.
     #[test]
-    fn gates_get_what_the_decision_allows(case in case(), requests in prop::collection::vec(request(), 8)) {
+    fn accessors_follow_the_decision(case in case(), requests in prop::collection::vec(request(), 8)) {
         let rights = case.rights();
         for request in requests {
-            let is_allowed = request.with(|access| decide(&rights, access)).is_allowed();
+            let is_allowed = request.check_with(|access| decide(&rights, access)).is_allowed();
             let has_access = match request {
-                Request::Http(_) => request.with(|access| match access {
+                Request::Http(_) => request.check_with(|access| match access {
                     AccessRequest::Http(target) => rights.http_rule(target).is_ok(),
                     _ => false,
                 }),
@@ -424,17 +429,17 @@ proptest! {
             };
             prop_assert_eq!(has_access, is_allowed, "{:?}", request);
         }
-        let frozen = |at: usize| case.applicable().find_map(|grant| grant.frozen[at]);
+        let frozen = |index: usize| case.applicable().find_map(|grant| grant.frozen[index]);
         if let Some(clock) = rights.clock() {
             prop_assert_eq!(clock, frozen(0).map_or(ClockRule::Real, ClockRule::Frozen));
         }
         if let Some(random) = rights.random() {
             prop_assert_eq!(random, frozen(1).map_or(RandomRule::Real, RandomRule::Frozen));
         }
-        for (at, guest) in DIRECTORIES.iter().enumerate() {
-            let granted = rights.rules.files.iter().any(|rule| rule.guest == *guest);
-            let is_blocked = case.missing_directory == Some(at) || case.lacks_secret;
-            prop_assert_eq!(rights.directory_mode(guest).is_some(), granted && !is_blocked, "{}", at);
+        for (index, guest) in DIRECTORIES.iter().enumerate() {
+            let is_granted = rights.rules.files.iter().any(|rule| rule.guest == *guest);
+            let is_blocked = case.missing_directory == Some(index) || case.lacks_secret;
+            prop_assert_eq!(rights.directory_mode(guest).is_some(), is_granted && !is_blocked, "{}", index);
         }
     }
 }

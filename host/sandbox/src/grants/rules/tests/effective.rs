@@ -5,11 +5,11 @@ use super::*;
 // attack: C8
 #[test]
 fn variable_is_granted_by_its_name() {
-    let effective = effective(r#"env = [{ name = "LANG" }, { name = "TZ", value = "UTC" }]"#);
-    let may = |name| allows(&effective, &AccessRequest::Variable(name));
+    let rights = rights_of(r#"env = [{ name = "LANG" }, { name = "TZ", value = "UTC" }]"#);
+    let may = |name| allows(&rights, &AccessRequest::Variable(name));
     assert!(may("LANG") && may("TZ"));
-    for other in ["PATH", "HOME", "lang", "LANG2", ""] {
-        assert!(!may(other), "{other}");
+    for other_name in ["PATH", "HOME", "lang", "LANG2", ""] {
+        assert!(!may(other_name), "{other_name}");
     }
 }
 
@@ -23,37 +23,44 @@ config = { a = "b" }
 keyvalue = { quota = "1MiB" }
 tools = ["calc/add"]
 secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
-    let granted = one_grant(lines).unwrap();
+    let granted = parse_grant_with(lines).unwrap();
     let declared = DeclaredCapabilities::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
-    let nothing = EffectiveRights::new(&declared, &granted, "p", DIGEST);
+    let rights_without_imports = EffectiveRights::new(&declared, &granted, "p", DIGEST);
     assert_eq!(
-        nothing,
+        rights_without_imports,
         EffectiveRights {
             declared,
             ..EffectiveRights::default()
         }
     );
-    let all = effective(lines);
+    let rights = rights_of(lines);
     assert!(
-        all.rules.http.len() == 1
-            && all.rules.files.len() == 1
-            && all.rules.env.len() == 1
-            && all.rules.secrets.len() == 1
+        rights.rules.http.len() == 1
+            && rights.rules.files.len() == 1
+            && rights.rules.env.len() == 1
+            && rights.rules.secrets.len() == 1
     );
-    assert!(all.rules.config.len() == 1 && all.rules.keyvalue.is_some() && all.rules.tools.len() == 1);
+    assert!(rights.rules.config.len() == 1 && rights.rules.keyvalue.is_some() && rights.rules.tools.len() == 1);
 }
 
 #[test]
 fn instance_is_kept_only_if_no_right_was_revoked() {
-    let a = effective(r#"http = [{ host = "a" }]"#);
-    let both = effective(r#"http = [{ host = "a" }, { host = "b" }]"#);
-    assert!(both.can_keep_instance_of(&a), "more than before");
-    assert!(!a.can_keep_instance_of(&both), "less than before");
-    let env = effective(r#"env = [{ name = "A" }]"#);
-    assert!(!env.can_keep_instance_of(&a), "variables are fixed at instantiation");
-    let secret = effective(r#"secrets = [{ name = "KEY", from = "environment", expose = true, variable = "KEY" }]"#);
-    assert!(!secret.can_keep_instance_of(&a), "an exposed secret is a variable");
-    assert!(secret.can_keep_instance_of(&secret));
+    let one_host = rights_of(r#"http = [{ host = "a" }]"#);
+    let two_hosts = rights_of(r#"http = [{ host = "a" }, { host = "b" }]"#);
+    assert!(two_hosts.can_keep_instance_of(&one_host), "a rule was added");
+    assert!(!one_host.can_keep_instance_of(&two_hosts), "a rule was revoked");
+    let one_variable = rights_of(r#"env = [{ name = "A" }]"#);
+    assert!(
+        !one_variable.can_keep_instance_of(&one_host),
+        "variables are fixed at instantiation"
+    );
+    let exposed_secret =
+        rights_of(r#"secrets = [{ name = "KEY", from = "environment", expose = true, variable = "KEY" }]"#);
+    assert!(
+        !exposed_secret.can_keep_instance_of(&one_host),
+        "an exposed secret is a variable"
+    );
+    assert!(exposed_secret.can_keep_instance_of(&exposed_secret));
 }
 
 #[test]
@@ -71,17 +78,18 @@ fn of_two_grants_for_the_same_thing_the_first_applies() {
         [r#"keyvalue = { quota = "1KiB" }"#, r#"keyvalue = { quota = "1MiB" }"#],
         [r#"clock = { frozen = 1 }"#, r#"clock = { frozen = 2 }"#],
     ] {
-        let [one, other] = [first, second].map(|lines| one_grant(lines).unwrap().grants.remove(0));
-        assert_ne!(one.rules, other.rules);
-        let both = EffectiveRights::of_grants(&declares_all(), [&one, &other]);
-        assert_eq!(both.rules, one.rules, "{second}");
+        let [first_grant, second_grant] =
+            [first, second].map(|lines| parse_grant_with(lines).unwrap().grants.remove(0));
+        assert_ne!(first_grant.rules, second_grant.rules);
+        let rights = EffectiveRights::of_grants(&declared_capabilities(), [&first_grant, &second_grant]);
+        assert_eq!(rights.rules, first_grant.rules, "{second}");
     }
     let [always, once] = [
         "config = { a = \"1\", b = \"1\" }",
         "config = { a = \"2\" }\nscope = \"once\"\nissued = 1",
     ]
-    .map(|lines| one_grant(lines).unwrap().grants.remove(0));
-    let config = EffectiveRights::of_grants(&declares_all(), [&always, &once])
+    .map(|lines| parse_grant_with(lines).unwrap().grants.remove(0));
+    let config = EffectiveRights::of_grants(&declared_capabilities(), [&always, &once])
         .rules
         .config;
     let values: Vec<_> = config
@@ -89,11 +97,11 @@ fn of_two_grants_for_the_same_thing_the_first_applies() {
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
     assert_eq!(values, [("a", "2"), ("b", "1")], "a grant for one call comes first");
-    // Different things add up.
-    let [one, other] =
-        [r#"config = { a = "1" }"#, r#"config = { b = "2" }"#].map(|lines| one_grant(lines).unwrap().grants.remove(0));
+    // Rules for different things all apply.
+    let [first_grant, second_grant] = [r#"config = { a = "1" }"#, r#"config = { b = "2" }"#]
+        .map(|lines| parse_grant_with(lines).unwrap().grants.remove(0));
     assert_eq!(
-        EffectiveRights::of_grants(&declares_all(), [&one, &other])
+        EffectiveRights::of_grants(&declared_capabilities(), [&first_grant, &second_grant])
             .rules
             .config
             .len(),

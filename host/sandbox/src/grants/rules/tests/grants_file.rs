@@ -9,17 +9,18 @@ use super::*;
 fn grant_applies_to_one_digest_unless_it_is_for_any_version() {
     let text =
         format!("version = 1\n[[grant]]\nplugin = \"p\"\ndigest = \"sha256:{DIGEST}\"\nhttp = [{{ host = \"x\" }}]");
-    let granted = grants(&text).unwrap();
-    let same = EffectiveRights::new(&declares_all(), &granted, "p", DIGEST);
-    assert!(may_request(&same, "x"));
-    let replaced = EffectiveRights::new(&declares_all(), &granted, "p", &DIGEST.replace('0', "1"));
+    let granted = parse_grants(&text).unwrap();
+    let rights = EffectiveRights::new(&declared_capabilities(), &granted, "p", DIGEST);
+    assert!(may_request(&rights, "x"));
+    let replaced_digest = DIGEST.replace('0', "1");
+    let replaced = EffectiveRights::new(&declared_capabilities(), &granted, "p", &replaced_digest);
     assert_eq!(replaced.no_grant, Some(NoGrantReason::OtherDigest));
     assert!(!may_request(&replaced, "x"));
-    assert_eq!(stale_grants(&granted, "p", &DIGEST.replace('0', "1")).len(), 1);
-    let other = EffectiveRights::new(&declares_all(), &granted, "q", DIGEST);
-    assert_eq!(other.no_grant, Some(NoGrantReason::NotNamed));
+    assert_eq!(stale_grants(&granted, "p", &replaced_digest).len(), 1);
+    let other_plugin = EffectiveRights::new(&declared_capabilities(), &granted, "q", DIGEST);
+    assert_eq!(other_plugin.no_grant, Some(NoGrantReason::NotNamed));
     assert!(
-        grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
+        parse_grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
         "neither a digest nor any version"
     );
 }
@@ -27,19 +28,19 @@ fn grant_applies_to_one_digest_unless_it_is_for_any_version() {
 // attack: D1
 #[test]
 fn file_that_is_not_plain_text_is_refused() {
-    assert!(grants("").is_err());
-    assert!(grants("\u{feff}version = 1").is_err());
-    assert!(grants("version = 1\0").is_err());
+    assert!(parse_grants("").is_err());
+    assert!(parse_grants("\u{feff}version = 1").is_err());
+    assert!(parse_grants("version = 1\0").is_err());
     assert!(Grants::parse(b"\xff\xfev\0e\0").is_err());
     assert!(Grants::parse(b"version = 1 # \xff").is_err());
     assert!(Grants::parse(&vec![b' '; 50 << 20]).is_err());
-    assert!(grants("version = 1\r\n").is_ok());
+    assert!(parse_grants("version = 1\r\n").is_ok());
 }
 
 #[test]
-fn rule_with_a_line_break_is_refused_because_people_read_rules_before_they_accept_them() {
+fn rule_with_a_control_character_is_refused() {
     let grant = |rule: &str| {
-        grants(&format!(
+        parse_grants(&format!(
             "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{rule}"
         ))
     };
@@ -77,7 +78,7 @@ fn unknown_key_or_value_is_an_error_with_its_position() {
         ("version = \"1\"", "line 1, column 11: invalid type"),
         ("grant = []", "line 1, column 1: missing field `version`"),
     ] {
-        let error = grants(text).unwrap_err().to_string();
+        let error = parse_grants(text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
         assert!(!error.contains('\n'), "{error}");
     }
@@ -86,9 +87,9 @@ fn unknown_key_or_value_is_an_error_with_its_position() {
 // attack: D3
 #[test]
 fn deep_nesting_is_refused() {
-    assert!(grants(&format!("version = 1\na = {}", "[".repeat(100_000))).is_err());
-    assert!(grants(&format!("version = 1\n{} = 1", "a.".repeat(100_000) + "a")).is_err());
-    assert!(grants("a: &a [x]\nb: [*a, *a]").is_err());
+    assert!(parse_grants(&format!("version = 1\na = {}", "[".repeat(100_000))).is_err());
+    assert!(parse_grants(&format!("version = 1\n{} = 1", "a.".repeat(100_000) + "a")).is_err());
+    assert!(parse_grants("a: &a [x]\nb: [*a, *a]").is_err());
 }
 
 // attack: D4
@@ -105,15 +106,15 @@ fn amounts_and_ports_are_checked() {
         "\"443\"",
     ] {
         assert!(
-            one_grant(&format!("http = [{{ host = \"x\", port = {port} }}]")).is_err(),
+            parse_grant_with(&format!("http = [{{ host = \"x\", port = {port} }}]")).is_err(),
             "{port}"
         );
     }
     for quota in ["\"10 XB\"", "-1", "\"-1\"", "\"0.5MiB\"", "10000000", "\"1e309\""] {
         let lines = format!("files = [{{ host = \"/a\", guest = \"/a\", access = \"read-write\", quota = {quota} }}]");
-        assert!(one_grant(&lines).is_err(), "{quota}");
+        assert!(parse_grant_with(&lines).is_err(), "{quota}");
     }
-    let rule = &effective(r#"files = [{ host = "/a", guest = "/a", access = "read-write", quota = "10MB" }]"#)
+    let rule = &rights_of(r#"files = [{ host = "/a", guest = "/a", access = "read-write", quota = "10MB" }]"#)
         .rules
         .files[0];
     assert_eq!(rule.quota_bytes, 10_000_000);
@@ -124,7 +125,7 @@ fn amounts_and_ports_are_checked() {
 fn plugin_name_is_not_a_path() {
     for name in ["../etc", "a/b", "", ".", "..", ".a", "a b", "a\\b", "\u{430}"] {
         let text = format!("version = 1\n[[grant]]\nplugin = '{name}'\nany-version = true");
-        assert!(grants(&text).is_err(), "{name}");
+        assert!(parse_grants(&text).is_err(), "{name}");
     }
 }
 
@@ -142,28 +143,28 @@ fn secret_is_sent_to_one_https_host_and_path() {
         r#"secrets = [{ name = "../k", host = "example.com", bearer = true }]"#,
         r#"secrets = [{ name = "k", host = "example.com", query = "a&b" }]"#,
     ] {
-        assert!(one_grant(lines).is_err(), "{lines}");
+        assert!(parse_grant_with(lines).is_err(), "{lines}");
     }
-    let rule = &effective(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#)
+    let rule = &rights_of(r#"secrets = [{ name = "k", host = "example.com", path = "/v1", header = "X-Key" }]"#)
         .rules
         .secrets[0];
     let target = rule.target.as_ref().unwrap();
     assert_eq!(target.placement, SecretPlacement::Header("x-key".to_owned()));
     let is_sent_to = |url: &str| target.matches(&RequestTarget::parse(url).unwrap());
     assert!(is_sent_to("https://example.com/v1/a") && is_sent_to("POST https://EXAMPLE.com:443/v1"));
-    for other in [
+    for other_url in [
         "http://example.com/v1",
         "https://example.com:8443/v1",
         "https://a.example.com/v1",
         "https://example.com/v1/../v2",
         "https://example.com/v10",
     ] {
-        assert!(!is_sent_to(other), "{other}");
+        assert!(!is_sent_to(other_url), "{other_url}");
     }
 }
 
 #[test]
-fn a_header_in_code_is_checked_without_regard_to_case() {
+fn a_header_name_is_checked_without_regard_to_case() {
     let rule = |header: &str| SecretRule::sent_to("k", "example.com", SecretPlacement::Header(header.to_owned()));
     for reserved in ["Host", "Transfer-Encoding", "Proxy-Authorization"] {
         assert!(rule(reserved).is_err(), "{reserved}");

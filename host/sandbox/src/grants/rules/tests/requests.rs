@@ -7,16 +7,16 @@ use super::*;
 // attack: C10
 #[test]
 fn only_the_granted_host_passes() {
-    let effective = effective(r#"http = [{ host = "API.example.com." }]"#);
-    for same in [
+    let rights = rights_of(r#"http = [{ host = "API.example.com." }]"#);
+    for form in [
         "api.example.com",
         "API.EXAMPLE.COM",
         "api.example.com.",
         "api.example.com:443",
     ] {
-        assert!(may_request(&effective, same), "{same}");
+        assert!(may_request(&rights, form), "{form}");
     }
-    for other in [
+    for other_host in [
         "evil.com",
         "api.example.com.evil.com",
         "xapi.example.com",
@@ -35,21 +35,21 @@ fn only_the_granted_host_passes() {
         "api.example.com:65979",
         "",
     ] {
-        assert!(!may_request(&effective, other), "{other}");
+        assert!(!may_request(&rights, other_host), "{other_host}");
     }
 }
 
 #[test]
 fn name_in_another_script_is_granted_in_its_ascii_form() {
-    let effective = effective("http = [{ host = \"b\u{fc}cher.example\" }]");
-    assert!(may_request(&effective, "xn--bcher-kva.example"));
-    assert!(!may_request(&effective, "bucher.example"));
+    let rights = rights_of("http = [{ host = \"b\u{fc}cher.example\" }]");
+    assert!(may_request(&rights, "xn--bcher-kva.example"));
+    assert!(!may_request(&rights, "bucher.example"));
 }
 
 // attack: C11
 #[test]
 fn an_authority_with_more_than_a_host_is_refused() {
-    let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
+    let rights = rights_of(r#"http = [{ host = "api.example.com" }]"#);
     for authority in [
         "api.example.com@evil.com",
         "user:password@api.example.com",
@@ -63,23 +63,23 @@ fn an_authority_with_more_than_a_host_is_refused() {
         "evil.com/api.example.com",
         "evil.com?api.example.com",
     ] {
-        assert!(!may_request(&effective, authority), "{authority:?}");
+        assert!(!may_request(&rights, authority), "{authority:?}");
     }
     for url in [
         "https://api.example.com@evil.com/",
         "https://evil.com\\@api.example.com/",
         "https://evil.com#@api.example.com",
     ] {
-        let allowed = RequestTarget::parse(url).is_ok_and(|target| allows(&effective, &AccessRequest::Http(&target)));
-        assert!(!allowed, "{url}");
+        let is_allowed = RequestTarget::parse(url).is_ok_and(|target| allows(&rights, &AccessRequest::Http(&target)));
+        assert!(!is_allowed, "{url}");
     }
 }
 
 // attack: C12
 #[test]
 fn address_is_denied_unless_granted_as_an_address() {
-    let any = effective("http = [{ host = \"*\", any-host = true }]");
-    let odd = [
+    let any_name = rights_of("http = [{ host = \"*\", any-host = true }]");
+    let unusual_forms = [
         "127.1",
         "2130706433",
         "0x7f000001",
@@ -90,7 +90,7 @@ fn address_is_denied_unless_granted_as_an_address() {
         "[fe80::1%25lo]",
         "[::1",
     ];
-    for authority in odd {
+    for authority in unusual_forms {
         assert!(
             RequestTarget::new("GET", "https", authority, "/").is_err(),
             "{authority}"
@@ -104,11 +104,11 @@ fn address_is_denied_unless_granted_as_an_address() {
         "[::ffff:7f00:1]",
         "169.254.169.254",
     ] {
-        assert!(!may_request(&any, authority), "{authority}");
+        assert!(!may_request(&any_name, authority), "{authority}");
     }
-    let granted = effective(r#"http = [{ host = "127.0.0.1" }]"#);
-    for same in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
-        assert!(may_request(&granted, same), "{same}");
+    let granted = rights_of(r#"http = [{ host = "127.0.0.1" }]"#);
+    for form in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
+        assert!(may_request(&granted, form), "{form}");
     }
     assert!(!may_request(&granted, "[::1]") && !may_request(&granted, "localhost"));
     assert!(granted.rules.http[0].allows_address("127.0.0.1".parse().unwrap()));
@@ -118,11 +118,11 @@ fn address_is_denied_unless_granted_as_an_address() {
 // attack: C13
 #[test]
 fn name_may_resolve_to_public_or_granted_addresses() {
-    let plain = effective(r#"http = [{ host = "api.example.com" }]"#);
-    let inside = effective(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
+    let public_only = rights_of(r#"http = [{ host = "api.example.com" }]"#);
+    let with_private_range = rights_of(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
     let check =
-        |effective: &EffectiveRights, address: &str| decide_address(&effective.rules.http[0], address.parse().unwrap());
-    assert_eq!(check(&plain, "93.184.216.34"), Ok(()));
+        |rights: &EffectiveRights, address: &str| decide_address(&rights.rules.http[0], address.parse().unwrap());
+    assert_eq!(check(&public_only, "93.184.216.34"), Ok(()));
     for address in [
         "127.0.0.1",
         "10.1.2.3",
@@ -132,11 +132,11 @@ fn name_may_resolve_to_public_or_granted_addresses() {
         "fd00:ec2::254",
         "::ffff:10.1.2.3",
     ] {
-        assert!(check(&plain, address).is_err(), "{address}");
+        assert!(check(&public_only, address).is_err(), "{address}");
     }
-    assert_eq!(check(&inside, "10.1.2.3"), Ok(()));
-    assert_eq!(check(&inside, "::ffff:10.1.2.3"), Ok(()));
-    let denial = check(&inside, "10.2.0.1").unwrap_err();
+    assert_eq!(check(&with_private_range, "10.1.2.3"), Ok(()));
+    assert_eq!(check(&with_private_range, "::ffff:10.1.2.3"), Ok(()));
+    let denial = check(&with_private_range, "10.2.0.1").unwrap_err();
     assert_eq!(
         denial.to_string(),
         "the host has the private address 10.2.0.1, which is not granted"
@@ -158,8 +158,8 @@ fn other_schemes_and_tunnelling_methods_are_refused() {
             "{method:?}"
         );
     }
-    let effective = effective(r#"http = [{ host = "example.com", methods = ["GET", "POST"] }]"#);
-    for (method, allowed) in [
+    let rights = rights_of(r#"http = [{ host = "example.com", methods = ["GET", "POST"] }]"#);
+    for (method, is_allowed) in [
         ("GET", true),
         ("POST", true),
         ("get", false),
@@ -167,18 +167,18 @@ fn other_schemes_and_tunnelling_methods_are_refused() {
         ("HEAD", false),
     ] {
         let target = RequestTarget::new(method, "https", "example.com", "/").unwrap();
-        assert_eq!(allows(&effective, &AccessRequest::Http(&target)), allowed, "{method}");
+        assert_eq!(allows(&rights, &AccessRequest::Http(&target)), is_allowed, "{method}");
     }
-    assert!(one_grant(r#"http = [{ host = "example.com", methods = ["CONNECT"] }]"#).is_err());
-    assert!(one_grant(r#"http = [{ host = "example.com", scheme = "ftp" }]"#).is_err());
+    assert!(parse_grant_with(r#"http = [{ host = "example.com", methods = ["CONNECT"] }]"#).is_err());
+    assert!(parse_grant_with(r#"http = [{ host = "example.com", scheme = "ftp" }]"#).is_err());
 }
 
 // attack: C17
 #[test]
 fn star_matches_at_least_one_level_and_never_every_host() {
-    let below = effective(r#"http = [{ host = "*.example.com" }]"#);
+    let subdomains = rights_of(r#"http = [{ host = "*.example.com" }]"#);
     for inside in ["a.example.com", "a.b.example.com", "A.EXAMPLE.COM."] {
-        assert!(may_request(&below, inside), "{inside}");
+        assert!(may_request(&subdomains, inside), "{inside}");
     }
     for outside in [
         "example.com",
@@ -187,7 +187,7 @@ fn star_matches_at_least_one_level_and_never_every_host() {
         ".example.com",
         "a.example.com.evil.com",
     ] {
-        assert!(!may_request(&below, outside), "{outside}");
+        assert!(!may_request(&subdomains, outside), "{outside}");
     }
     for refused in [
         "*",
@@ -202,20 +202,20 @@ fn star_matches_at_least_one_level_and_never_every_host() {
         "",
     ] {
         assert!(
-            one_grant(&format!("http = [{{ host = \"{refused}\" }}]")).is_err(),
+            parse_grant_with(&format!("http = [{{ host = \"{refused}\" }}]")).is_err(),
             "{refused}"
         );
     }
-    assert!(one_grant(r#"http = [{ host = "a.com", any-host = true }]"#).is_err());
+    assert!(parse_grant_with(r#"http = [{ host = "a.com", any-host = true }]"#).is_err());
 }
 
 // attack: K7
 #[test]
 fn path_prefix_matches_complete_segments() {
-    let effective = effective(r#"http = [{ host = "example.com", path = "/v1/a" }]"#);
+    let rights = rights_of(r#"http = [{ host = "example.com", path = "/v1/a" }]"#);
     let may = |path: &str| {
         let target = RequestTarget::new("GET", "https", "example.com", path);
-        target.is_ok_and(|target| allows(&effective, &AccessRequest::Http(&target)))
+        target.is_ok_and(|target| allows(&rights, &AccessRequest::Http(&target)))
     };
     for inside in ["/v1/a", "/v1/a/", "/v1/a/b?c=/../d", "/v1/a?x"] {
         assert!(may(inside), "{inside}");
@@ -246,27 +246,27 @@ fn path_prefix_matches_complete_segments() {
 
 #[test]
 fn a_denial_names_the_nearest_rule() {
-    let effective = effective(
+    let rights = rights_of(
         r#"http = [{ host = "other.example" }, { host = "x", ports = [443, 444] }, { host = "x", port = 443 }]"#,
     );
     let target = RequestTarget::parse("GET https://x:8443/a").unwrap();
-    let Decision::Denied(denial) = decide(&effective, &AccessRequest::Http(&target)) else {
+    let Decision::Denied(denial) = decide(&rights, &AccessRequest::Http(&target)) else {
         panic!("it is allowed");
     };
     assert_eq!(denial.to_string(), "rule 2 allows the ports 443, 444 only");
     let target = RequestTarget::parse("https://x/a").unwrap();
     assert_eq!(
-        decide(&effective, &AccessRequest::Http(&target)),
+        decide(&rights, &AccessRequest::Http(&target)),
         Decision::Allowed { rule: Some(2) }
     );
 }
 
 proptest! {
-    /// Every authority that the rules allow is a form of the granted host.
+    /// Every authority that the rule allows is a form of the granted host.
     #[test]
     fn only_forms_of_the_granted_host_are_allowed(authority in "[ -~\u{80}-\u{ff}]{0,40}") {
-        let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
-        if may_request(&effective, &authority) {
+        let rights = rights_of(r#"http = [{ host = "api.example.com" }]"#);
+        if may_request(&rights, &authority) {
             let host = authority.strip_suffix(":443").unwrap_or(&authority);
             let host = host.strip_suffix('.').unwrap_or(host);
             prop_assert!(host.eq_ignore_ascii_case("api.example.com"), "{authority}");
@@ -276,9 +276,9 @@ proptest! {
     /// A granted name with a prefix or suffix is refused, unless it still denotes the same host.
     #[test]
     fn granted_name_with_prefix_or_suffix_is_refused(before in "[!-~]{0,6}", after in "[!-~]{0,6}") {
-        let effective = effective(r#"http = [{ host = "api.example.com" }]"#);
+        let rights = rights_of(r#"http = [{ host = "api.example.com" }]"#);
         let authority = format!("{before}api.example.com{after}");
-        if may_request(&effective, &authority) {
+        if may_request(&rights, &authority) {
             prop_assert!(before.is_empty() && matches!(after.as_str(), "" | "." | ":443" | ".:443"), "{authority}");
         }
     }
@@ -286,9 +286,9 @@ proptest! {
     /// An allowed path stays below its granted prefix after dot segments and escapes are resolved.
     #[test]
     fn allowed_path_stays_below_its_prefix(path in "/v1(/|%2e|%2E|\\.|%2f|%5c|\\\\|a|;|%25|\\?){0,10}") {
-        let effective = effective(r#"http = [{ host = "x", path = "/v1" }]"#);
+        let rights = rights_of(r#"http = [{ host = "x", path = "/v1" }]"#);
         if let Ok(target) = RequestTarget::new("GET", "https", "x", &path)
-            && allows(&effective, &AccessRequest::Http(&target))
+            && allows(&rights, &AccessRequest::Http(&target))
         {
             let resolved = target.path.split('?').next().unwrap().replace("%2e", ".").replace("%2E", ".");
             prop_assert!(!resolved.split('/').any(|part| part == ".." || part == "."), "{path}");

@@ -1,4 +1,4 @@
-//! The operations on descriptors in WASI 0.2. They check that the descriptor is granted, draw on the quota, and record the
+//! The operations on descriptors in WASI 0.2. They check that the descriptor is granted, draw on the quota, and record each
 //! access to a path.
 
 use wasmtime::component::Resource;
@@ -20,7 +20,7 @@ fn borrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
 macro_rules! forward {
     ($($name:ident($fd:ident: Fd $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, $fd: Fd $(, $arg: $ty)*) -> $result {
-            self.require_not_root(&$fd)?;
+            self.require_not_empty_root(&$fd)?;
             types::HostDescriptor::$name(&mut self.wasi, $fd $(, $arg)*).await
         })*
     };
@@ -30,8 +30,8 @@ macro_rules! forward {
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
-            let guest_path = self.path(&fd, &path);
-            let outcome = match self.require_not_root(&fd) {
+            let guest_path = self.guest_path(&fd, &path);
+            let outcome = match self.require_not_empty_root(&fd) {
                 Ok(()) => types::HostDescriptor::$name(&mut self.wasi, fd, $($flags,)? path $(, $arg)*).await,
                 Err(error) => Err(error),
             };
@@ -64,38 +64,38 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
-        self.require_not_root(&fd)?;
-        self.list(fd).await
+        self.require_not_empty_root(&fd)?;
+        self.open_listing(fd).await
     }
 
     async fn get_flags(&mut self, fd: Fd) -> FsResult<types::DescriptorFlags> {
-        if self.is_root(&fd) {
+        if self.is_empty_root(&fd) {
             return Ok(types::DescriptorFlags::READ);
         }
         types::HostDescriptor::get_flags(&mut self.wasi, fd).await
     }
 
     async fn get_type(&mut self, fd: Fd) -> FsResult<types::DescriptorType> {
-        if self.is_root(&fd) {
+        if self.is_empty_root(&fd) {
             return Ok(types::DescriptorType::Directory);
         }
         types::HostDescriptor::get_type(&mut self.wasi, fd).await
     }
 
-    async fn is_same_object(&mut self, a: Fd, b: Fd) -> wasmtime::Result<bool> {
-        if self.is_root(&a) || self.is_root(&b) {
-            return Ok(self.is_root(&a) && self.is_root(&b));
+    async fn is_same_object(&mut self, first: Fd, second: Fd) -> wasmtime::Result<bool> {
+        if self.is_empty_root(&first) || self.is_empty_root(&second) {
+            return Ok(self.is_empty_root(&first) && self.is_empty_root(&second));
         }
-        types::HostDescriptor::is_same_object(&mut self.wasi, a, b).await
+        types::HostDescriptor::is_same_object(&mut self.wasi, first, second).await
     }
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()> {
-        let guest_paths = [self.path(&fd, &path), self.path(&to, &new_path)];
-        let allowed = self
-            .require_not_root(&fd)
-            .and_then(|()| self.require_not_root(&to))
+        let guest_paths = [self.guest_path(&fd, &path), self.guest_path(&to, &new_path)];
+        let check = self
+            .require_not_empty_root(&fd)
+            .and_then(|()| self.require_not_empty_root(&to))
             .and_then(|()| self.require_same_quota(&fd, &to));
-        let outcome = match allowed {
+        let outcome = match check {
             Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
             Err(error) => Err(error),
         };
@@ -105,21 +105,21 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let growth = self.hole_bytes(&fd, size)?;
         let _reservation = self.reserve(&fd, growth).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let hole_bytes = self.hole_bytes(&fd, offset)?;
         let _reservation = self.reserve(&fd, hole_bytes.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        let guest_path = self.path(&fd, &path);
+        let guest_path = self.guest_path(&fd, &path);
         let outcome = self.create_directory(fd, path).await;
         self.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
     }
@@ -132,16 +132,16 @@ impl types::HostDescriptor for FilesView<'_> {
         to: Fd,
         new_path: String,
     ) -> FsResult<()> {
-        let guest_paths = [self.path(&fd, &path), self.path(&to, &new_path)];
-        let outcome = self.link(fd, flags, path, to, new_path).await;
+        let guest_paths = [self.guest_path(&fd, &path), self.guest_path(&to, &new_path)];
+        let outcome = self.create_hard_link(fd, flags, path, to, new_path).await;
         guest_paths.iter().fold(outcome, |outcome, guest_path| {
             self.record_outcome(guest_path, AccessMode::ReadWrite, outcome)
         })
     }
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        let guest_path = self.path(&fd, &path);
-        let outcome = self.link_symbolically(fd, target, path).await;
+        let guest_path = self.guest_path(&fd, &path);
+        let outcome = self.create_symlink(fd, target, path).await;
         self.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
     }
 
@@ -154,38 +154,38 @@ impl types::HostDescriptor for FilesView<'_> {
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
         use types::{DescriptorFlags, OpenFlags};
-        let changes = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+        let can_change = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
             || flags.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY);
-        let mode = if changes {
+        let mode = if can_change {
             AccessMode::ReadWrite
         } else {
             AccessMode::Read
         };
-        let guest_path = self.path(&fd, &path);
-        // Each open descriptor holds its path, which a guest could lengthen with every opened link.
+        let guest_path = self.guest_path(&fd, &path);
+        // Each open descriptor stores its path, and a guest could lengthen the path with every link that it opens.
         if guest_path.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let granted = self.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone());
-        let opened = self.open(fd, path_flags, path, open_flags, flags).await;
-        let opened = self.record_outcome(&guest_path, mode, opened)?;
-        if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
+        let grant = self.descriptors.get(&fd.rep()).and_then(|open| open.grant.clone());
+        let outcome = self.open(fd, path_flags, path, open_flags, flags).await;
+        let opened = self.record_outcome(&guest_path, mode, outcome)?;
+        if let (Some((directory, _)), Descriptor::File(file)) = (&grant, self.wasi.table.get(&opened)?) {
             directory.track(&file.file);
         }
         self.descriptors.insert(
             opened.rep(),
             OpenDescriptor {
                 path: guest_path,
-                granted,
+                grant,
             },
         );
         Ok(opened)
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
-        let is_root = self.is_root(&fd);
+        let is_empty_root = self.is_empty_root(&fd);
         self.descriptors.remove(&fd.rep());
-        if is_root {
+        if is_empty_root {
             self.wasi.table.delete(Resource::<EmptyRoot>::new_own(fd.rep()))?;
             return Ok(());
         }
@@ -193,18 +193,18 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         types::HostDescriptor::read_via_stream(&mut self.wasi, fd, offset)
     }
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrow(&fd), offset)?;
         self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrow(&fd))?;
         self.with_quota(&fd, stream, None)
     }
@@ -212,31 +212,38 @@ impl types::HostDescriptor for FilesView<'_> {
 
 impl FilesView<'_> {
     async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let _reservation = self.reserve(&fd, ENTRY_BYTES).await?;
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
     /// Creates a hard link. The quota counts the content again, because the link can outlive the original.
-    async fn link(&mut self, fd: Fd, flags: types::PathFlags, path: String, to: Fd, new_path: String) -> FsResult<()> {
-        self.require_not_root(&fd)?;
-        self.require_not_root(&to)?;
+    async fn create_hard_link(
+        &mut self,
+        fd: Fd,
+        flags: types::PathFlags,
+        path: String,
+        to: Fd,
+        new_path: String,
+    ) -> FsResult<()> {
+        self.require_not_empty_root(&fd)?;
+        self.require_not_empty_root(&to)?;
         self.require_same_quota(&fd, &to)?;
         let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), flags, path.clone()).await?;
         let _reservation = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
     }
 
-    async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        self.require_not_root(&fd)?;
+    async fn create_symlink(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
+        self.require_not_empty_root(&fd)?;
         let _reservation = self
             .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }
 
-    /// Opens a regular file, a directory or a symbolic link. Refuses pipes, which could block a thread of the host, and
-    /// devices.
+    /// Opens a regular file, a directory or a symbolic link. Refuses all other types, because opening a pipe could block a
+    /// thread of the host.
     async fn open(
         &mut self,
         fd: Fd,
@@ -245,11 +252,11 @@ impl FilesView<'_> {
         open_flags: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
-        self.require_not_root(&fd)?;
+        self.require_not_empty_root(&fd)?;
         let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), path_flags, path.clone()).await;
         let _reservation = match existing {
             Ok(stat) => {
-                require_file_or_directory(stat.type_)?;
+                require_openable(stat.type_)?;
                 None
             }
             Err(_) if open_flags.contains(types::OpenFlags::CREATE) => self.reserve(&fd, ENTRY_BYTES).await?,
@@ -258,7 +265,7 @@ impl FilesView<'_> {
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
         // Another process may have replaced the file since the check.
         let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrow(&opened)).await?;
-        if let Err(error) = require_file_or_directory(type_) {
+        if let Err(error) = require_openable(type_) {
             types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
             return Err(error);
         }
@@ -266,7 +273,7 @@ impl FilesView<'_> {
     }
 }
 
-fn require_file_or_directory(type_: types::DescriptorType) -> FsResult<()> {
+fn require_openable(type_: types::DescriptorType) -> FsResult<()> {
     use types::DescriptorType::{Directory, RegularFile, SymbolicLink};
     match type_ {
         RegularFile | Directory | SymbolicLink => Ok(()),

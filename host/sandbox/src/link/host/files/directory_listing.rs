@@ -20,7 +20,7 @@ pub(in crate::link::host) struct DirectoryListing {
     /// The entries that were read from the disk and not yet returned.
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
     /// The entries after the batch; `None` when all entries have been read.
-    rest: Option<ReadDir>,
+    unread: Option<ReadDir>,
 }
 
 impl DirectoryListing {
@@ -31,39 +31,39 @@ impl DirectoryListing {
     /// Starts to read the entries of an open directory.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// The error of the operating system, if the directory cannot be read.
     pub(super) async fn open(directory: Arc<File>) -> FsResult<Self> {
-        let rest = blocking(move || read_base_dir(&directory).map_err(FsError::from)).await?;
+        let unread = run_blocking(move || read_base_dir(&directory).map_err(FsError::from)).await?;
         Ok(Self {
             batch: Vec::new().into_iter(),
-            rest: Some(rest),
+            unread: Some(unread),
         })
     }
 
     /// Returns the next entry, or `None` after the last one.
     pub(super) async fn next(&mut self) -> FsResult<Option<DirectoryEntry>> {
         if self.batch.len() == 0
-            && let Some(mut rest) = self.rest.take()
+            && let Some(mut unread) = self.unread.take()
         {
-            let (batch, rest) = blocking(move || {
-                let batch: Vec<_> = rest
+            let (batch, unread) = run_blocking(move || {
+                let batch: Vec<_> = unread
                     .by_ref()
                     .take(BATCH_ENTRIES)
                     .map(|entry| read_entry(entry?))
                     .collect();
-                let rest = (batch.len() == BATCH_ENTRIES).then_some(rest);
-                Ok((batch, rest))
+                let unread = (batch.len() == BATCH_ENTRIES).then_some(unread);
+                Ok((batch, unread))
             })
             .await?;
             self.batch = batch.into_iter();
-            self.rest = rest;
+            self.unread = unread;
         }
         self.batch.next().transpose()
     }
 }
 
 /// Runs a function that reads the disk on another thread.
-async fn blocking<T: Send + 'static>(read: impl FnOnce() -> FsResult<T> + Send + 'static) -> FsResult<T> {
+async fn run_blocking<T: Send + 'static>(read: impl FnOnce() -> FsResult<T> + Send + 'static) -> FsResult<T> {
     tokio::task::spawn_blocking(read)
         .await
         .unwrap_or_else(|_| Err(ErrorCode::Io.into()))
@@ -114,6 +114,9 @@ mod tests {
             listed.insert(entry.name);
         }
         assert_eq!(listed, names);
-        assert!(listing.next().await.unwrap().is_none(), "the end stays the end");
+        assert!(
+            listing.next().await.unwrap().is_none(),
+            "a listing that has ended stays ended"
+        );
     }
 }

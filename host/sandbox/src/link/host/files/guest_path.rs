@@ -1,7 +1,7 @@
 //! Paths of a guest, as text.
 
-/// Joins an absolute path of the guest with another path, and resolves dot segments. If the other path is absolute, the first
-/// one is ignored. The result does not lead above the root.
+/// Joins `base`, an absolute path of the guest, with `path`, and resolves dot segments. If `path` is absolute, `base` is
+/// ignored. The result does not lead above the root.
 pub(super) fn join_paths(base: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let base = if path.starts_with('/') { "" } else { base };

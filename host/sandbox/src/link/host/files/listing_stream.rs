@@ -17,89 +17,97 @@ use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEn
 /// The maximum number of entries that are read at once, so that a stream holds little memory however large its directory is.
 const ENTRIES_PER_READ: usize = 32;
 
-/// The entries of one read, and the rest of the directory.
-type Batch = io::Result<(Vec<DirectoryEntry>, Rest)>;
+/// The outcome of one read: its entries, and the entries that are still unread.
+type Batch = io::Result<(Vec<DirectoryEntry>, UnreadEntries)>;
 
 /// The part of a directory that has not been read.
-enum Rest {
+enum UnreadEntries {
     /// All entries of this directory.
     All(Arc<File>),
     /// The remaining entries.
-    Some(ReadDir),
+    Remaining(ReadDir),
     /// No entry.
     None,
 }
 
 /// A stream of the entries of a directory.
 ///
-/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries, so that a guest with
-/// many streams would block all other work of the host. This stream holds a thread only during a read.
+/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries. A guest with many
+/// streams would thus block all other work of the host. This stream holds a thread only during a read.
 pub(super) struct ListingStream {
-    rest: Rest,
+    unread: UnreadEntries,
     /// The running read.
-    reading: Option<JoinHandle<Batch>>,
+    running_read: Option<JoinHandle<Batch>>,
     outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
 impl ListingStream {
     pub(super) fn new(directory: Arc<File>, outcome_sender: oneshot::Sender<Result<(), ErrorCode>>) -> Self {
         Self {
-            rest: Rest::All(directory),
-            reading: None,
+            unread: UnreadEntries::All(directory),
+            running_read: None,
             outcome_sender: Some(outcome_sender),
         }
     }
 
-    /// Delivers the outcome to the guest. Later outcomes are ignored.
-    fn end(&mut self, outcome: Result<(), ErrorCode>) {
+    /// Sends the outcome to the guest. Later outcomes are ignored.
+    fn send_outcome(&mut self, outcome: Result<(), ErrorCode>) {
         if let Some(sender) = self.outcome_sender.take() {
             // The guest may not wait for the outcome.
             let _ = sender.send(outcome);
         }
     }
 
-    /// Reads some entries, on a thread for blocking work.
+    /// Polls the running read. If there is none, first starts one on a thread for blocking work.
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Batch> {
-        let rest = &mut self.rest;
-        let reading = self.reading.get_or_insert_with(|| {
-            let rest = std::mem::replace(rest, Rest::None);
-            tokio::task::spawn_blocking(move || read_batch(rest))
+        let unread = &mut self.unread;
+        let running_read = self.running_read.get_or_insert_with(|| {
+            let unread = std::mem::replace(unread, UnreadEntries::None);
+            tokio::task::spawn_blocking(move || read_batch(unread))
         });
-        let batch = ready!(Pin::new(reading).poll(context));
-        self.reading = None;
+        let batch = ready!(Pin::new(running_read).poll(context));
+        self.running_read = None;
         Poll::Ready(batch.unwrap_or_else(|error| Err(io::Error::other(error))))
     }
 }
 
 impl Drop for ListingStream {
     fn drop(&mut self) {
-        self.end(Ok(()));
+        self.send_outcome(Ok(()));
     }
 }
 
-fn read_batch(rest: Rest) -> Batch {
-    let mut rest = match rest {
-        Rest::All(directory) => read_base_dir(&directory)?,
-        Rest::Some(rest) => rest,
-        Rest::None => return Ok((Vec::new(), Rest::None)),
+fn read_batch(unread: UnreadEntries) -> Batch {
+    let mut unread = match unread {
+        UnreadEntries::All(directory) => read_base_dir(&directory)?,
+        UnreadEntries::Remaining(unread) => unread,
+        UnreadEntries::None => return Ok((Vec::new(), UnreadEntries::None)),
     };
-    let entries = rest.by_ref().take(ENTRIES_PER_READ).map(|entry| entry_of(&entry?));
+    let entries = unread
+        .by_ref()
+        .take(ENTRIES_PER_READ)
+        .map(|entry| convert_entry(&entry?));
     let entries: Vec<_> = entries.collect::<io::Result<_>>()?;
     let has_more = entries.len() == ENTRIES_PER_READ;
-    Ok((entries, if has_more { Rest::Some(rest) } else { Rest::None }))
+    let unread = if has_more {
+        UnreadEntries::Remaining(unread)
+    } else {
+        UnreadEntries::None
+    };
+    Ok((entries, unread))
 }
 
-fn entry_of(entry: &DirEntry) -> io::Result<DirectoryEntry> {
+fn convert_entry(entry: &DirEntry) -> io::Result<DirectoryEntry> {
     let name = entry
         .file_name()
         .into_string()
         .map_err(|name| io::Error::other(format!("the name {} is not UTF-8", Path::new(&name).display())))?;
-    let kind = entry.file_type()?;
-    let type_ = if kind.is_dir() {
+    let file_type = entry.file_type()?;
+    let type_ = if file_type.is_dir() {
         DescriptorType::Directory
-    } else if kind.is_symlink() {
+    } else if file_type.is_symlink() {
         DescriptorType::SymbolicLink
-    } else if kind.is_file() {
+    } else if file_type.is_file() {
         DescriptorType::RegularFile
     } else {
         DescriptorType::Other(None)
@@ -121,18 +129,18 @@ impl StreamProducer<crate::link::host::host_state::HostState> for ListingStream 
         if destination.remaining(&mut store) == Some(0) {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
-        let (entries, rest) = match ready!(self.poll_batch(context)) {
+        let (entries, unread) = match ready!(self.poll_batch(context)) {
             Ok(batch) => batch,
             Err(error) => {
-                self.end(Err(error.into()));
+                self.send_outcome(Err(error.into()));
                 return Poll::Ready(Ok(StreamResult::Dropped));
             }
         };
-        let is_end = matches!(rest, Rest::None);
-        self.rest = rest;
+        let is_end = matches!(unread, UnreadEntries::None);
+        self.unread = unread;
         destination.set_buffer(entries.into());
         Poll::Ready(Ok(if is_end {
-            self.end(Ok(()));
+            self.send_outcome(Ok(()));
             StreamResult::Dropped
         } else {
             StreamResult::Completed

@@ -48,14 +48,14 @@ pub(crate) struct Files {
 struct OpenDescriptor {
     /// The path of the descriptor, as the guest sees it.
     path: String,
-    /// The granted directory through which it was opened, and its mode. `None` for the empty root.
-    granted: Option<(Arc<OpenDirectory>, AccessMode)>,
+    /// The granted directory through which the descriptor was opened, and the granted access mode. `None` for the empty root.
+    grant: Option<(Arc<OpenDirectory>, AccessMode)>,
 }
 
 impl OpenDescriptor {
     /// Returns the quota on writes, or `None` for the empty root and for a directory that is granted for reading only.
     fn quota(&self) -> Option<&Arc<DirectoryQuota>> {
-        let (directory, mode) = self.granted.as_ref()?;
+        let (directory, mode) = self.grant.as_ref()?;
         (*mode == AccessMode::ReadWrite).then_some(&directory.quota)
     }
 }
@@ -124,7 +124,8 @@ pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>)
 }
 
 impl FilesView<'_> {
-    /// Reserves quota for bytes that are about to be written through a descriptor. Returns `None` if it has no quota.
+    /// Reserves quota for bytes that are about to be written through a descriptor. Returns `None` if the descriptor has no
+    /// quota.
     async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<Option<Reservation>> {
         match self.quota(descriptor) {
             Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
@@ -137,21 +138,22 @@ impl FilesView<'_> {
     }
 
     /// Returns whether a descriptor is the empty root.
-    fn is_root(&self, descriptor: &Resource<Descriptor>) -> bool {
+    fn is_empty_root(&self, descriptor: &Resource<Descriptor>) -> bool {
         let open = self.descriptors.get(&descriptor.rep());
-        open.is_some_and(|open| open.granted.is_none())
+        open.is_some_and(|open| open.grant.is_none())
     }
 
     /// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
-    fn require_not_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
-        if self.is_root(descriptor) {
+    fn require_not_empty_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
+        if self.is_empty_root(descriptor) {
             return Err(types::ErrorCode::NoEntry.into());
         }
         Ok(())
     }
 
-    /// Returns the absolute path of the guest for a path that an operation names.
-    fn path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
+    /// Joins the guest path of a directory with a path that an operation names. Returns a placeholder for a path that is too
+    /// long.
+    fn guest_path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
         if path.len() > GUEST_PATH_BYTES_MAX {
             // No file system has a path of this length, so it is not copied.
             return format!("/(a path of {} bytes)", path.len());
@@ -173,8 +175,7 @@ impl FilesView<'_> {
         result
     }
 
-    /// Returns the size of the hole between the end of a file and an offset, in bytes. Returns zero if the descriptor is not a
-    /// file.
+    /// Returns the size of the hole between the end of a file and an offset, in bytes, or zero if the descriptor is not a file.
     fn hole_bytes(&self, descriptor: &Resource<Descriptor>, offset: u64) -> std::io::Result<u64> {
         match self.wasi.table.get(descriptor) {
             Ok(Descriptor::File(file)) => hole_bytes(&file.file, offset),
@@ -184,12 +185,12 @@ impl FilesView<'_> {
     }
 
     /// Creates a descriptor of the empty root. In the resource table, it is a resource of another type than the descriptors of
-    /// files, so that an operation that does not check for it fails.
-    fn empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
+    /// files, so that an operation that does not check for the empty root fails.
+    fn create_empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
         let root = self.wasi.table.push(EmptyRoot)?;
         let open = OpenDescriptor {
             path: "/".to_owned(),
-            granted: None,
+            grant: None,
         };
         self.descriptors.insert(root.rep(), open);
         Ok(Resource::new_own(root.rep()))
@@ -205,7 +206,7 @@ impl FilesView<'_> {
     }
 
     /// Returns whether two directories have the same quota, so that files can move between them. Also returns `true` if one of
-    /// them is granted for reading only and has no quota: wasmtime refuses to change it.
+    /// them is granted for reading only and has no quota: wasmtime refuses to change that directory.
     fn has_same_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
         match (self.quota(from), self.quota(to)) {
             (Some(from), Some(to)) => Arc::ptr_eq(&from, &to),
@@ -215,17 +216,17 @@ impl FilesView<'_> {
 
     /// Opens a directory for reading its entries. The returned handle has the index of a [`DirectoryListing`], which replaces
     /// wasmtime's iterator.
-    async fn list(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
+    async fn open_listing(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
         let Descriptor::Dir(directory) = self.wasi.table.get(&directory)? else {
             return Err(types::ErrorCode::NotDirectory.into());
         };
         let listing = DirectoryListing::open(directory.dir.clone()).await?;
-        let stream = self.wasi.table.push(listing)?;
-        Ok(Resource::new_own(stream.rep()))
+        let listing = self.wasi.table.push(listing)?;
+        Ok(Resource::new_own(listing.rep()))
     }
 
     /// Wraps an output stream, so that its writes draw on the quota of the file. Returns the stream unchanged if the descriptor
-    /// has no quota. `position` is the position of the first write; `None` for a stream that appends.
+    /// has no quota or is a directory. `position` is the position of the first write; `None` for a stream that appends.
     fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,
@@ -260,13 +261,13 @@ impl preopens::Host for FilesView<'_> {
                 .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
             let open = OpenDescriptor {
                 path: directory.guest.clone(),
-                granted: Some((directory.clone(), *access)),
+                grant: Some((directory.clone(), *access)),
             };
             self.descriptors.insert(descriptor.rep(), open);
             preopens.push((descriptor, directory.guest.clone()));
         }
         if !self.directories.iter().any(|(directory, _)| directory.guest == "/") {
-            preopens.push((self.empty_root()?, "/".to_owned()));
+            preopens.push((self.create_empty_root()?, "/".to_owned()));
         }
         Ok(preopens)
     }

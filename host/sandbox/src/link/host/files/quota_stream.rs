@@ -21,7 +21,7 @@ pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Resu
     }
 }
 
-/// A reservation that follows a measurement of the directory, on another thread.
+/// A measurement of the directory on another thread, followed by a reservation.
 type Measurement = JoinHandle<io::Result<Reservation>>;
 
 fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_max: u64) -> Measurement {
@@ -38,7 +38,7 @@ async fn await_measurement(
 
 /// Returns the size of the hole between the end of a file and an offset, in bytes.
 pub(super) fn hole_bytes(file: &File, offset: u64) -> io::Result<u64> {
-    // A position in a file is a signed number. A larger one is invalid, whatever the quota is.
+    // A file position is a signed 64-bit number. A larger offset is invalid, whatever the quota is.
     if i64::try_from(offset).is_err() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -93,7 +93,8 @@ impl QuotaStream {
         bytes.map_err(stream_error)
     }
 
-    /// Reserves quota for a write of up to `bytes` bytes. Returns how many are reserved; zero while the directory is measured.
+    /// Reserves quota for a write of up to `bytes` bytes. Returns the number of bytes that the guest may write, which
+    /// is zero while the directory is being measured.
     fn request_permit(&mut self, bytes: u64) -> StreamResult<u64> {
         let hole_bytes = self.next_hole_bytes()?;
         let (bytes_min, bytes_max) = (hole_bytes.saturating_add(1), hole_bytes.saturating_add(bytes));
@@ -119,18 +120,18 @@ impl QuotaStream {
     /// reserved, such as after the guest truncated the file, releases all of it and makes another reservation.
     ///
     /// # Errors
-    /// The error of a full disk if the quota does not suffice.
+    /// The error of a full disk if the quota does not suffice, or the error of reading the file size.
     fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
-        let needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
+        let bytes_needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
         let permit = std::mem::replace(&mut self.permit, Permit::None);
         if let Permit::Reserved(mut reservation) | Permit::Measured(Ok(mut reservation)) = permit {
-            if reservation.bytes() >= needed {
-                reservation.shrink(needed);
+            if reservation.bytes() >= bytes_needed {
+                reservation.shrink(bytes_needed);
                 return Ok(reservation);
             }
             reservation.shrink(0);
         }
-        let reservation = self.quota.reserve_counted(needed, needed);
+        let reservation = self.quota.reserve_counted(bytes_needed, bytes_needed);
         reservation.ok_or_else(|| stream_error(disk_full()))
     }
 
@@ -182,10 +183,10 @@ impl OutputStream for QuotaStream {
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         // An earlier write may not have ended, and the file may still grow.
         self.ready().await;
-        let needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
+        let bytes_needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
         let reservation = match self.take_permit(&bytes) {
             Ok(reservation) => reservation,
-            Err(_) => reserve(&self.quota, needed).await.map_err(stream_error)?,
+            Err(_) => reserve(&self.quota, bytes_needed).await.map_err(stream_error)?,
         };
         self.begin_write(&bytes, reservation);
         let outcome = self.inner.blocking_write_and_flush(bytes).await;

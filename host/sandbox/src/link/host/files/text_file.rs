@@ -28,18 +28,20 @@ pub(crate) async fn read_text_file(
     }
     let path = join_paths("/", path);
     let directories = preopens::Host::get_directories(files)?;
-    let candidates = directories.iter().filter_map(|(directory, guest)| {
-        let relative = path.strip_prefix(guest.trim_end_matches('/'))?.strip_prefix('/')?;
-        Some((guest.len(), directory.rep(), relative))
+    let candidates = directories.iter().filter_map(|(directory, directory_path)| {
+        let relative = path
+            .strip_prefix(directory_path.trim_end_matches('/'))?
+            .strip_prefix('/')?;
+        Some((directory_path.len(), directory.rep(), relative))
     });
-    let read = match candidates.max_by_key(|(length, ..)| *length) {
+    let outcome = match candidates.max_by_key(|(length, ..)| *length) {
         Some((_, directory, relative)) => read_in(files, Resource::new_borrow(directory), relative, bytes_max).await,
         None => Err(types::ErrorCode::NoEntry.into()),
     };
     for (directory, _) in directories {
         types::HostDescriptor::drop(files, directory)?;
     }
-    let refusal = match read {
+    let reason = match outcome {
         Ok(Ok(bytes)) => match String::from_utf8(bytes) {
             Ok(text) => return Ok(Some(text)),
             Err(_) => "the file is not text".to_owned(),
@@ -50,7 +52,7 @@ pub(crate) async fn read_text_file(
     };
     if let Some(authority) = files.authority {
         let access = AccessRequest::File(&path, AccessMode::Read).to_string();
-        authority.record_refusal(access, refusal, "use another file".to_owned());
+        authority.record_refusal(access, reason, "use another file".to_owned());
     }
     Ok(None)
 }

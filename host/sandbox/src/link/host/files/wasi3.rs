@@ -1,7 +1,7 @@
 //! `wasi:filesystem` 0.3. Each operation has the guards of its predecessor in 0.2, around wasmtime's implementation.
 //!
 //! Operations of one instance can run concurrently here. Operations that use disk space run one after another, so that
-//! no operation changes a file between the check and the write of another one.
+//! none of them changes a file between the check and the write of another one.
 
 mod entries;
 
@@ -16,7 +16,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor as HostDescri
 use wasmtime_wasi::p3::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
-use self::entries::{link, open};
+use self::entries::{create_hard_link, open};
 use super::listing_stream::ListingStream;
 use super::quota_stream::reserve;
 use super::write_stream::{WritePosition, WriteStream};
@@ -58,8 +58,8 @@ fn with_files<T>(store: &FilesAccessor, work: impl FnOnce(&mut FilesView<'_>) ->
 }
 
 /// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
-fn require_not_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
-    if with_files(store, |files| files.is_root(fd)) {
+fn require_not_empty_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
+    if with_files(store, |files| files.is_empty_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
     }
     Ok(())
@@ -81,8 +81,8 @@ async fn reserve_quota(store: &FilesAccessor, fd: &Fd, bytes: u64) -> Filesystem
 
 /// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems.
 fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemResult<()> {
-    let is_same = with_files(store, |files| files.has_same_quota(from, to));
-    if is_same {
+    let has_same_quota = with_files(store, |files| files.has_same_quota(from, to));
+    if has_same_quota {
         return Ok(());
     }
     Err(types::ErrorCode::CrossDevice.into())
@@ -92,7 +92,7 @@ fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemRe
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(async fn $name(store: &FilesAccessor, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
-            require_not_root(store, &fd)?;
+            require_not_empty_root(store, &fd)?;
             <WasiFilesystem as Operations<HostState>>::$name(&wasi(store), fd $(, $arg)*).await
         })*
     };
@@ -108,8 +108,8 @@ macro_rules! forward_path {
             path: String
             $(, $arg: $ty)*
         ) -> FilesystemResult<$result> {
-            let guest_path = with_files(store, |files| files.path(&fd, &path));
-            let outcome = match require_not_root(store, &fd) {
+            let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
+            let outcome = match require_not_empty_root(store, &fd) {
                 Ok(()) => {
                     let wasi = wasi(store);
                     <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
@@ -146,7 +146,7 @@ impl Operations<HostState> for GrantedFiles3 {
         fd: Fd,
         offset: u64,
     ) -> wasmtime::Result<(StreamReader<u8>, OutcomeFuture)> {
-        if store.get().is_root(&fd) {
+        if store.get().is_empty_root(&fd) {
             let stream = StreamReader::new(&mut store, std::iter::empty())?;
             return Ok((
                 stream,
@@ -180,7 +180,7 @@ impl Operations<HostState> for GrantedFiles3 {
     ) -> wasmtime::Result<(StreamReader<types::DirectoryEntry>, OutcomeFuture)> {
         let directory = {
             let files = store.get();
-            match (files.is_root(&fd), files.wasi.table.get(&fd)) {
+            match (files.is_empty_root(&fd), files.wasi.table.get(&fd)) {
                 (false, Ok(Descriptor::Dir(directory))) => Some(directory.dir.clone()),
                 (true, _) | (false, Ok(Descriptor::File(_))) => None,
                 (false, Err(error)) => return Err(error.into()),
@@ -199,29 +199,31 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn get_flags(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorFlags> {
-        if with_files(store, |files| files.is_root(&fd)) {
+        if with_files(store, |files| files.is_empty_root(&fd)) {
             return Ok(types::DescriptorFlags::READ);
         }
         <WasiFilesystem as Operations<HostState>>::get_flags(&wasi(store), fd).await
     }
 
     async fn get_type(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorType> {
-        if with_files(store, |files| files.is_root(&fd)) {
+        if with_files(store, |files| files.is_empty_root(&fd)) {
             return Ok(types::DescriptorType::Directory);
         }
         <WasiFilesystem as Operations<HostState>>::get_type(&wasi(store), fd).await
     }
 
-    async fn is_same_object(store: &FilesAccessor, a: Fd, b: Fd) -> wasmtime::Result<bool> {
-        let roots = with_files(store, |files| [files.is_root(&a), files.is_root(&b)]);
+    async fn is_same_object(store: &FilesAccessor, first: Fd, second: Fd) -> wasmtime::Result<bool> {
+        let roots = with_files(store, |files| {
+            [files.is_empty_root(&first), files.is_empty_root(&second)]
+        });
         if roots.contains(&true) {
             return Ok(roots == [true, true]);
         }
-        <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi(store), a, b).await
+        <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi(store), first, second).await
     }
 
     async fn set_size(store: &FilesAccessor, fd: Fd, size: u64) -> FilesystemResult<()> {
-        require_not_root(store, &fd)?;
+        require_not_empty_root(store, &fd)?;
         let _disk_lock = lock_disk(store).await;
         let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
         let _reservation = reserve_quota(store, &fd, hole_bytes).await?;
@@ -229,16 +231,16 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn create_directory_at(store: &FilesAccessor, fd: Fd, path: String) -> FilesystemResult<()> {
-        let guest_path = with_files(store, |files| files.path(&fd, &path));
-        let created = async {
-            require_not_root(store, &fd)?;
+        let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
+        let create = async {
+            require_not_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES).await?;
             <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
         };
-        let created = created.await;
+        let outcome = create.await;
         with_files(store, |files| {
-            files.record_outcome(&guest_path, AccessMode::ReadWrite, created)
+            files.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
         })
     }
 
@@ -250,34 +252,38 @@ impl Operations<HostState> for GrantedFiles3 {
         to: Fd,
         new_path: String,
     ) -> FilesystemResult<()> {
-        let guest_paths = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
-        let linked = link(store, fd, flags, path, to, new_path).await;
-        record_outcome_of_both_paths(store, &guest_paths, linked)
+        let guest_paths = with_files(store, |files| {
+            [files.guest_path(&fd, &path), files.guest_path(&to, &new_path)]
+        });
+        let outcome = create_hard_link(store, fd, flags, path, to, new_path).await;
+        record_outcome_of_both_paths(store, &guest_paths, outcome)
     }
 
     async fn rename_at(store: &FilesAccessor, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
-        let guest_paths = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
-        let renamed = async {
-            require_not_root(store, &fd)?;
-            require_not_root(store, &to)?;
+        let guest_paths = with_files(store, |files| {
+            [files.guest_path(&fd, &path), files.guest_path(&to, &new_path)]
+        });
+        let rename = async {
+            require_not_empty_root(store, &fd)?;
+            require_not_empty_root(store, &to)?;
             require_same_quota(store, &fd, &to)?;
             <WasiFilesystem as Operations<HostState>>::rename_at(&wasi(store), fd, path, to, new_path).await
         };
-        let renamed = renamed.await;
-        record_outcome_of_both_paths(store, &guest_paths, renamed)
+        let outcome = rename.await;
+        record_outcome_of_both_paths(store, &guest_paths, outcome)
     }
 
     async fn symlink_at(store: &FilesAccessor, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
-        let guest_path = with_files(store, |files| files.path(&fd, &path));
-        let linked = async {
-            require_not_root(store, &fd)?;
+        let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
+        let create = async {
+            require_not_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
             <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
         };
-        let linked = linked.await;
+        let outcome = create.await;
         with_files(store, |files| {
-            files.record_outcome(&guest_path, AccessMode::ReadWrite, linked)
+            files.record_outcome(&guest_path, AccessMode::ReadWrite, outcome)
         })
     }
 
@@ -290,32 +296,32 @@ impl Operations<HostState> for GrantedFiles3 {
         flags: types::DescriptorFlags,
     ) -> FilesystemResult<Fd> {
         use types::{DescriptorFlags, OpenFlags};
-        let changes = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+        let can_change = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
             || flags.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY);
-        let mode = if changes {
+        let mode = if can_change {
             AccessMode::ReadWrite
         } else {
             AccessMode::Read
         };
-        let guest_path = with_files(store, |files| files.path(&fd, &path));
+        let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
         if guest_path.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let granted = with_files(store, |files| {
-            files.descriptors.get(&fd.rep()).and_then(|open| open.granted.clone())
+        let grant = with_files(store, |files| {
+            files.descriptors.get(&fd.rep()).and_then(|open| open.grant.clone())
         });
-        let opened = open(store, fd, path_flags, path, open_flags, flags).await;
+        let outcome = open(store, fd, path_flags, path, open_flags, flags).await;
         with_files(store, |files| {
-            let opened = files.record_outcome(&guest_path, mode, opened)?;
+            let opened = files.record_outcome(&guest_path, mode, outcome)?;
             let descriptor = files.wasi.table.get(&opened).map_err(FilesystemError::trap)?;
-            if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
+            if let (Some((directory, _)), Descriptor::File(file)) = (&grant, descriptor) {
                 directory.track(&file.file);
             }
             files.descriptors.insert(
                 opened.rep(),
                 OpenDescriptor {
                     path: guest_path,
-                    granted,
+                    grant,
                 },
             );
             Ok(opened)
@@ -344,7 +350,7 @@ fn write_stream(
 ) -> wasmtime::Result<OutcomeFuture> {
     let target: Result<_, types::ErrorCode> = {
         let files = store.get();
-        match (files.is_root(fd), files.quota(fd)) {
+        match (files.is_empty_root(fd), files.quota(fd)) {
             (true, _) => Err(types::ErrorCode::IsDirectory),
             (false, None) => Err(types::ErrorCode::NotPermitted),
             (false, Some(quota)) => match files.wasi.table.get(fd)? {

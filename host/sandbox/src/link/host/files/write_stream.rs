@@ -34,7 +34,7 @@ pub(super) struct WriteStream {
     disk_lock: Arc<Mutex<()>>,
     position: WritePosition,
     /// The running write. It returns the number of written bytes.
-    writing: Option<BoxFuture<'static, io::Result<usize>>>,
+    running_write: Option<BoxFuture<'static, io::Result<usize>>>,
     outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
@@ -51,13 +51,13 @@ impl WriteStream {
             quota,
             disk_lock,
             position,
-            writing: None,
+            running_write: None,
             outcome_sender: Some(outcome_sender),
         }
     }
 
-    /// Delivers the outcome to the guest. Later outcomes are ignored.
-    fn end(&mut self, outcome: Result<(), ErrorCode>) {
+    /// Sends the outcome to the guest. Later outcomes are ignored.
+    fn send_outcome(&mut self, outcome: Result<(), ErrorCode>) {
         if let Some(sender) = self.outcome_sender.take() {
             // The guest may not wait for the outcome.
             let _ = sender.send(outcome);
@@ -73,7 +73,7 @@ impl WriteStream {
             let guard = disk_lock.lock_owned().await;
             let write = move || {
                 let _guard = guard;
-                write_within(&file, &quota, position, &bytes)
+                write_within_quota(&file, &quota, position, &bytes)
             };
             let outcome = tokio::task::spawn_blocking(write).await;
             outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
@@ -83,18 +83,23 @@ impl WriteStream {
 
 impl Drop for WriteStream {
     fn drop(&mut self) {
-        self.end(Ok(()));
+        self.send_outcome(Ok(()));
     }
 }
 
-/// Reserves quota for the bytes and a hole before them, and writes them. Returns the number of written bytes.
-fn write_within(file: &File, quota: &Arc<DirectoryQuota>, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
+/// Reserves quota for the bytes and for a hole before them, and writes the bytes. Returns the number of written bytes.
+fn write_within_quota(
+    file: &File,
+    quota: &Arc<DirectoryQuota>,
+    position: WritePosition,
+    bytes: &[u8],
+) -> io::Result<usize> {
     let offset = match position {
         WritePosition::At(offset) => offset,
         WritePosition::End => file.metadata()?.len(),
     };
-    let needed = hole_bytes(file, offset)?.saturating_add(bytes.len() as u64);
-    let _reservation = quota.reserve(needed, needed)?;
+    let bytes_needed = hole_bytes(file, offset)?.saturating_add(bytes.len() as u64);
+    let _reservation = quota.reserve(bytes_needed, bytes_needed)?;
     write_at(file, bytes, offset)
 }
 
@@ -120,20 +125,20 @@ impl StreamConsumer<HostState> for WriteStream {
     ) -> Poll<wasmtime::Result<StreamResult>> {
         let this = &mut *self;
         let mut source = source.as_direct(store);
-        if this.writing.is_none() {
+        if this.running_write.is_none() {
             let remaining = source.remaining();
             if remaining.is_empty() {
                 return Poll::Ready(Ok(StreamResult::Completed));
             }
             let bytes = remaining[..remaining.len().min(CHUNK_BYTES)].to_vec();
-            this.writing = Some(this.write(bytes));
+            this.running_write = Some(this.write(bytes));
         }
-        let Some(writing) = &mut this.writing else {
+        let Some(running_write) = &mut this.running_write else {
             return Poll::Ready(Ok(StreamResult::Completed));
         };
         // A write that has begun cannot be cancelled.
-        let outcome = ready!(writing.as_mut().poll(context));
-        this.writing = None;
+        let outcome = ready!(running_write.as_mut().poll(context));
+        this.running_write = None;
         Poll::Ready(Ok(match outcome {
             Ok(count) => {
                 source.mark_read(count);
@@ -143,7 +148,7 @@ impl StreamConsumer<HostState> for WriteStream {
                 StreamResult::Completed
             }
             Err(error) => {
-                this.end(Err(error.into()));
+                this.send_outcome(Err(error.into()));
                 StreamResult::Dropped
             }
         }))

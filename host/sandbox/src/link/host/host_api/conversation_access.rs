@@ -70,8 +70,8 @@ impl ConversationAccess {
         }
     }
 
-    /// Returns a guest's text without secrets and control characters, cut to the limits of one text and of the call. Returns
-    /// `None` if the text is then empty.
+    /// Returns a guest's text without secrets and control characters, cut to the limits of one text and of the call, and counts
+    /// its bytes. Returns `None` if the text is then empty.
     fn text_for_user(&mut self, text: &str) -> Option<String> {
         let bytes_left = self
             .limits
@@ -80,7 +80,7 @@ impl ConversationAccess {
             .min(OUTPUT_BYTES_MAX);
         // Redacted after control characters are removed, so that they cannot hide a secret, and before the text is cut, so
         // that no part of a secret remains.
-        let redacted = self.authority.redactor.text(&printable(text)).into_owned();
+        let redacted = self.authority.redactor.redact_text(&printable(text)).into_owned();
         let mut end = redacted.len().min(bytes_left);
         while !redacted.is_char_boundary(end) {
             end -= 1;
@@ -92,7 +92,7 @@ impl ConversationAccess {
     /// Adds an artifact to the result of the call.
     ///
     /// # Errors
-    /// A text for the guest: the error of parsing the artifact, or that the artifacts exceed the limit.
+    /// A text for the guest, if the artifact could not be parsed or the artifacts exceed the limit.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
         let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
@@ -123,9 +123,9 @@ impl ConversationAccess {
         let mut artifact = artifact()?;
         // Other plugins read the blackboard, and their redaction does not cover this plugin's secrets.
         let redactor = &self.authority.redactor;
-        artifact.kind = redactor.text(&artifact.kind).into_owned();
-        redactor.value(&mut artifact.value);
-        let name = name.map(|name| redactor.text(&name).into_owned());
+        artifact.kind = redactor.redact_text(&artifact.kind).into_owned();
+        redactor.redact_value(&mut artifact.value);
+        let name = name.map(|name| redactor.redact_text(&name).into_owned());
         let blackboard = self.context.blackboard().map_err(|error| error.to_string())?;
         blackboard
             .place(name.as_deref(), artifact)

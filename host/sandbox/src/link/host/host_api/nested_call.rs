@@ -35,7 +35,7 @@ impl FuelMeter {
     }
 
     /// Returns the limits that the context of a call requests, or `None` if it requests none. A nested call has at most the
-    /// fuel that is left when it starts, whether the guest, a native tool or a follow-up call makes it.
+    /// fuel that is left when it starts, even if a native tool or a follow-up call makes it.
     pub(crate) fn requested_limits(context: &ToolContext) -> Option<LimitOverrides> {
         let mut request = context.extension::<LimitOverrides>()?.clone();
         if let Some(meter) = Self::of(context) {
@@ -52,13 +52,13 @@ pub(crate) struct CallStack {
     /// The depth of the nested call. The outermost call has the depth 1.
     depth: u32,
     /// The budget of the calling plugin's nested calls, which are also charged to the budgets of its callers.
-    calls: Arc<NestedBudget>,
+    nested_calls: Arc<NestedBudget>,
     /// The HTTP budget of the calling plugin. Its use is also charged to the budgets of its callers.
-    http: Option<Arc<HttpBudget>>,
+    http_budget: Option<Arc<HttpBudget>>,
     /// The numbers of the sessions whose instances wait for the nested call to end.
-    sessions: Arc<[u64]>,
+    held_sessions: Arc<[u64]>,
     /// The effective rights of the calling plugin, limited to those of its callers.
-    caller: Arc<EffectiveRights>,
+    caller_rights: Arc<EffectiveRights>,
 }
 
 impl CallStack {
@@ -69,32 +69,32 @@ impl CallStack {
 
     /// Creates the budget of a guest's nested calls, which are also charged to the budget of the surrounding call.
     pub(super) fn nested_budget(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
-        let outer = Self::of(context).map(|stack| stack.calls.clone());
+        let outer = Self::of(context).map(|stack| stack.nested_calls.clone());
         Arc::new(NestedBudget::new(calls_max.into(), outer))
     }
 
     /// Returns the HTTP budget that the nested call also draws on.
-    pub(crate) fn http(&self) -> Option<Arc<HttpBudget>> {
-        self.http.clone()
+    pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
+        self.http_budget.clone()
     }
 
     /// Returns the effective rights of the calling plugin, limited to those of its callers.
-    pub(crate) fn caller(&self) -> &EffectiveRights {
-        &self.caller
+    pub(crate) fn caller_rights(&self) -> &EffectiveRights {
+        &self.caller_rights
     }
 
     /// Returns the numbers of the sessions whose instances wait for this call to end.
     pub(crate) fn held_sessions(context: &ToolContext) -> Arc<[u64]> {
-        Self::of(context).map_or_else(|| [].into(), |stack| stack.sessions.clone())
+        Self::of(context).map_or_else(|| [].into(), |stack| stack.held_sessions.clone())
     }
 
     /// Refuses a call into an instance that waits for this call to end.
     ///
     /// # Errors
     /// [`ErrorKind::Reentrant`].
-    pub(crate) fn require_outside(context: &ToolContext, session: u64) -> Result<(), Error> {
+    pub(crate) fn require_not_reentrant(context: &ToolContext, session: u64) -> Result<(), Error> {
         match Self::of(context) {
-            Some(stack) if stack.sessions.contains(&session) => Err(Error::new(
+            Some(stack) if stack.held_sessions.contains(&session) => Err(Error::new(
                 ErrorKind::Reentrant,
                 Phase::Execute,
                 "the call would enter an instance that waits for this call to end",
@@ -112,7 +112,7 @@ pub(in crate::link::host) async fn call(
     arguments: &str,
 ) -> wasmtime::Result<Result<ToolResult, ToolError>> {
     let session = store.data().session();
-    let (fuel, http) = (store.get_fuel()?, store.data().http_budget());
+    let (fuel, http_budget) = (store.get_fuel()?, store.data().http_budget());
     let conversation = store.data_mut().conversation()?;
     if let Err(denial) = conversation.authority.require_access(&AccessRequest::Tool(tool)) {
         let message = format!("it may not call `{tool}`: {denial}");
@@ -130,15 +130,15 @@ pub(in crate::link::host) async fn call(
         );
         return Ok(Err(ToolError::Model(error)));
     };
-    let stack = match nested_stack(conversation, session, http) {
+    let stack = match nested_stack(conversation, session, http_budget) {
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
     // The other plugin's result is not searched for this plugin's secrets, so the secrets are redacted in the arguments. The
     // text is redacted for secrets that are numbers, and the parsed values for secrets that were escaped.
     let redactor = &conversation.authority.redactor;
-    let arguments = match parse_arguments(&redactor.text(arguments)) {
-        Ok(parsed) => redactor.arguments(parsed.arguments),
+    let arguments = match parse_arguments(&redactor.redact_text(arguments)) {
+        Ok(parsed) => redactor.redact_arguments(parsed.arguments),
         Err(error) => return Ok(Err(ToolError::Model(error.into()))),
     };
     let meter = FuelMeter::default();
@@ -149,7 +149,7 @@ pub(in crate::link::host) async fn call(
         .with_extension(remaining_limits(conversation, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
-    let context = conversation.deadline.around(context);
+    let context = conversation.deadline.add_clock_to(context);
     let authority = conversation.authority.clone();
     let mut outcome = tools.call_tool(tool, arguments, &context).await;
     authority.record_nested(match &mut outcome {
@@ -174,7 +174,7 @@ pub(in crate::link::host) async fn call(
 fn nested_stack(
     conversation: &ConversationAccess,
     session: Option<u64>,
-    http: Option<Arc<HttpBudget>>,
+    http_budget: Option<Arc<HttpBudget>>,
 ) -> Result<CallStack, Error> {
     let outer = CallStack::of(&conversation.context);
     // The outermost call has no stack.
@@ -193,13 +193,13 @@ fn nested_stack(
         let message = format!("a call may make at most {max} calls, including nested ones");
         return Err(limit_exceeded(message, "nested_calls_max", max, used));
     }
-    let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
+    let held_sessions = outer.map_or(&[][..], |stack| &stack.held_sessions);
     Ok(CallStack {
         depth,
-        calls: conversation.nested_budget().clone(),
-        http,
-        sessions: sessions.iter().copied().chain(session).collect(),
-        caller: Arc::new(conversation.authority.rights.effective.clone()),
+        nested_calls: conversation.nested_budget().clone(),
+        http_budget,
+        held_sessions: held_sessions.iter().copied().chain(session).collect(),
+        caller_rights: Arc::new(conversation.authority.rights.effective.clone()),
     })
 }
 
@@ -217,7 +217,10 @@ fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitOverri
         .extension::<LimitOverrides>()
         .cloned()
         .unwrap_or_default();
-    let wall = conversation.deadline.at().saturating_duration_since(Instant::now());
+    let wall = conversation
+        .deadline
+        .instant()
+        .saturating_duration_since(Instant::now());
     // A limit of zero is invalid. With one unit, the call ends at its first step.
     let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
     let depth = conversation.limits.nested_depth_max;

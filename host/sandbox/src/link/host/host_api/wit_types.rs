@@ -58,7 +58,7 @@ pub(super) enum WitToolError {
 }
 
 impl WitArtifact {
-    /// Parses the value.
+    /// Converts the artifact and parses its value.
     ///
     /// # Errors
     /// A text for the guest, if the value is not JSON or would take too much memory when it is parsed.
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_artifact_with_too_many_parts_is_refused_before_it_is_parsed_and_a_long_text_is_not() {
+    fn an_artifact_with_too_many_values_is_refused_and_a_long_text_is_not() {
         let artifact = |value: String| WitArtifact {
             kind: "k".to_owned(),
             value,

@@ -56,7 +56,7 @@ pub(super) struct IncomingBody {
     mask: StreamMask,
     /// The time limit between two frames.
     between_frames_max: std::time::Duration,
-    /// The end of the request.
+    /// The deadline of the request.
     deadline: Instant,
     /// Expires if no frame arrives in time.
     timer: Pin<Box<Sleep>>,
@@ -82,7 +82,7 @@ impl IncomingBody {
         }
     }
 
-    fn end(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn fail(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         self.has_ended = true;
         Poll::Ready(Some(Err(error)))
     }
@@ -99,23 +99,23 @@ impl Body for IncomingBody {
             }
             let frame = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(error))) => return self.end(connection_error(error)),
+                Poll::Ready(Some(Err(error))) => return self.fail(connection_error(error)),
                 Poll::Ready(None) => {
                     self.has_ended = true;
                     let this = &mut *self;
-                    let rest = this.mask.finish(&this.authority.redactor);
-                    return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
+                    let tail = this.mask.finish(&this.authority.redactor);
+                    return Poll::Ready((!tail.is_empty()).then(|| Ok(Frame::data(tail))));
                 }
                 Poll::Pending => {
                     return match self.timer.as_mut().poll(context) {
-                        Poll::Ready(()) => self.end(Error::ConnectionReadTimeout),
+                        Poll::Ready(()) => self.fail(Error::ConnectionReadTimeout),
                         Poll::Pending => Poll::Pending,
                     };
                 }
             };
             let now = Instant::now();
             if now >= self.deadline {
-                return self.end(Error::HttpResponseTimeout);
+                return self.fail(Error::HttpResponseTimeout);
             }
             let next_frame_deadline = self.deadline.min(now + self.between_frames_max);
             self.timer.as_mut().reset(next_frame_deadline);

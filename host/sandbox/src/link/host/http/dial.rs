@@ -18,7 +18,7 @@ use super::body::{IncomingBody, OutgoingBody};
 use super::counted_stream::{CountedStream, connection_error};
 use super::gate::{AdmittedRequest, SendFuture};
 use super::network::Network;
-use super::response_restrictions::{require_searchable, restrict_response};
+use super::response_restrictions::{request_plain_response, require_searchable};
 use super::secret_placement::insert_secrets;
 use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
 use toolwit_core::limits::CONNECT_WALL_MAX;
@@ -46,11 +46,11 @@ pub(super) async fn send(
 /// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
 fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
     let (mut parts, body) = request.into_parts();
-    let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
+    let path_and_query = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
-    parts.uri = path.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
+    parts.uri = path_and_query.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
     if admitted.may_echo_secret() {
-        restrict_response(&mut parts.headers);
+        request_plain_response(&mut parts.headers);
     }
     let host = HeaderValue::from_str(&admitted.target.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
     parts.headers.insert(HOST, host);
@@ -59,7 +59,7 @@ fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Re
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
-    let head_bytes = header_bytes + path.len();
+    let head_bytes = header_bytes + path_and_query.len();
     if head_bytes > admitted.budget.limits.header_bytes_max || admitted.budget.take_bytes(head_bytes).is_err() {
         return Err(Error::HttpRequestHeaderSectionSize(u32::try_from(head_bytes).ok()));
     }
@@ -67,17 +67,17 @@ fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Re
     Ok(Request::from_parts(parts, OutgoingBody { body, budget }))
 }
 
-/// Checks all addresses of the host, and connects to the first one that accepts a connection.
+/// Checks all addresses of the host, and tries to connect to the first [`ADDRESSES_MAX`] of them until one accepts.
 async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
     let addresses = resolve_and_check(admitted).await?;
-    let wall_max = options
+    let connect_wall_max = options
         .connect_timeout
         .unwrap_or(CONNECT_WALL_MAX)
         .min(CONNECT_WALL_MAX);
     let mut last_error = Error::DestinationNotFound;
     for address in addresses.into_iter().take(ADDRESSES_MAX) {
         let connecting = TcpStream::connect(SocketAddr::new(address, admitted.target.port));
-        match tokio::time::timeout(wall_max, connecting).await {
+        match tokio::time::timeout(connect_wall_max, connecting).await {
             Ok(Ok(stream)) => {
                 let _ = stream.set_nodelay(true);
                 let stream = CountedStream::new(stream, admitted.budget.clone());
@@ -132,7 +132,8 @@ async fn connect_tls(
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
 }
 
-/// Sends the request and waits for the head of the response. Polls the connection meanwhile.
+/// Sends the request and waits for the head of the response. Polls the connection meanwhile. Also returns the future that
+/// drives the connection from then on.
 async fn exchange(
     admitted: &AdmittedRequest,
     request: Request<OutgoingBody>,
@@ -141,8 +142,8 @@ async fn exchange(
 ) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let limits = admitted.budget.limits;
     let shorter = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
-    let first_byte = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
-    let between_bytes = shorter(options.between_bytes_timeout, limits.between_bytes_wall_max);
+    let first_byte_max = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
+    let between_bytes_max = shorter(options.between_bytes_timeout, limits.between_bytes_wall_max);
     let mut builder = http1::Builder::new();
     builder.max_buf_size(limits.header_bytes_max);
     let (mut sender, connection) = builder
@@ -151,7 +152,7 @@ async fn exchange(
         .map_err(connection_error)?;
     let mut connection = Box::pin(connection);
     let (mut is_open, mut connection_failure) = (true, None);
-    let waiting = async {
+    let receive_head = async {
         let mut sending = std::pin::pin!(sender.send_request(request));
         loop {
             tokio::select! {
@@ -166,8 +167,8 @@ async fn exchange(
             }
         }
     };
-    let head_deadline = admitted.deadline.min(Instant::now() + first_byte);
-    let response = timeout_at(head_deadline, waiting)
+    let head_deadline = admitted.deadline.min(Instant::now() + first_byte_max);
+    let response = timeout_at(head_deadline, receive_head)
         .await
         .map_err(|_| Error::ConnectionReadTimeout)?
         .map_err(connection_error)?;
@@ -177,7 +178,7 @@ async fn exchange(
         }
         Ok(())
     });
-    Ok((prepare_response(admitted, response, between_bytes)?, driver))
+    Ok((prepare_response(admitted, response, between_bytes_max)?, driver))
 }
 
 /// Converts a response to the form that the guest receives: without secrets that the server echoes, and with time limits for
@@ -185,7 +186,7 @@ async fn exchange(
 fn prepare_response(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,
-    between_bytes: Duration,
+    between_bytes_max: Duration,
 ) -> Result<Response<WasiBody>, Error> {
     let (mut parts, body) = response.into_parts();
     if admitted.may_echo_secret() {
@@ -203,6 +204,6 @@ fn prepare_response(
             *value = HeaderValue::from_bytes(&bytes).map_err(|_| Error::HttpProtocolError)?;
         }
     }
-    let body = IncomingBody::new(body, admitted.authority.clone(), between_bytes, admitted.deadline);
+    let body = IncomingBody::new(body, admitted.authority.clone(), between_bytes_max, admitted.deadline);
     Ok(Response::from_parts(parts, body.boxed_unsync()))
 }

@@ -21,7 +21,7 @@ use crate::link::limits::call_clock::Deadline;
 /// The size of one write of a guest to the body of a message, in bytes. wasmtime's default is 1 MiB.
 pub(crate) const BODY_CHUNK_BYTES: usize = 64 << 10;
 
-/// The number of such writes that are buffered. wasmtime buffers one more.
+/// The number of writes of [`BODY_CHUNK_BYTES`] that are buffered. wasmtime buffers one more.
 pub(crate) const BODY_CHUNKS: usize = 1;
 
 /// A boxed future of the HTTP client.
@@ -113,7 +113,8 @@ impl HttpGate {
     /// Checks a request against the grants and draws on the budget of the call.
     ///
     /// # Errors
-    /// [`Error::HttpRequestDenied`]. The reason is recorded; if the call fails, its error contains the first recorded reason.
+    /// [`Error::HttpRequestDenied`]. If the gate is open, the reason is recorded. If the call fails, its error contains the
+    /// first recorded reason.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |access: String, reason: String, suggestion: String| {
@@ -157,7 +158,10 @@ impl HttpGate {
             rule,
             authority: call.authority.clone(),
             budget: budget.clone(),
-            deadline: call.deadline.at().min(Instant::now() + call.limits.request_wall_max),
+            deadline: call
+                .deadline
+                .instant()
+                .min(Instant::now() + call.limits.request_wall_max),
             network: self.network.clone(),
         })
     }

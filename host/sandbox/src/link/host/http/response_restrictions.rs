@@ -8,18 +8,18 @@ use http::header::{ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, IF_RANGE, 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wasmtime_wasi_http::Error;
 
-/// Removes the headers that request another encoding or parts, and requests a plain response.
-pub(super) fn restrict_response(headers: &mut HeaderMap) {
+/// Removes the request headers that ask for another character set or for parts, and requests a response without encoding.
+pub(super) fn request_plain_response(headers: &mut HeaderMap) {
     for name in [ACCEPT_CHARSET, IF_RANGE, RANGE] {
         headers.remove(name);
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }
 
-/// Refuses a response that is encoded.
+/// Refuses a response that is compressed or has another encoding.
 ///
 /// # Errors
-/// [`Error::HttpResponseContentCoding`] and [`Error::HttpResponseTransferCoding`], with the encoding.
+/// [`Error::HttpResponseContentCoding`] or [`Error::HttpResponseTransferCoding`], with the encoding.
 pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
     if let Some(coding) = value_other_than(headers, &CONTENT_ENCODING, "identity") {
         return Err(Error::HttpResponseContentCoding(Some(coding)));
@@ -30,11 +30,11 @@ pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Returns the first value of a header that is not `plain`.
-fn value_other_than(headers: &HeaderMap, name: &HeaderName, plain: &str) -> Option<String> {
+/// Returns the first value of a header that is neither empty nor `allowed`, in lower case.
+fn value_other_than(headers: &HeaderMap, name: &HeaderName, allowed: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
-    texts.into_iter().find(|text| !text.is_empty() && text != plain)
+    texts.into_iter().find(|text| !text.is_empty() && text != allowed)
 }
 
 #[cfg(test)]
@@ -51,17 +51,17 @@ mod tests {
 
     // attack: K5
     #[test]
-    fn headers_that_ask_for_hidden_or_partial_responses_are_replaced() {
-        let mut asked = headers(&[
+    fn headers_that_request_encoded_or_partial_responses_are_replaced() {
+        let mut request_headers = headers(&[
             ("accept", "text/plain"),
             ("accept-encoding", "gzip"),
             ("accept-charset", "utf-16"),
             ("range", "bytes=0-3"),
             ("if-range", "x"),
         ]);
-        restrict_response(&mut asked);
+        request_plain_response(&mut request_headers);
         assert_eq!(
-            asked,
+            request_headers,
             headers(&[("accept", "text/plain"), ("accept-encoding", "identity")])
         );
     }

@@ -43,12 +43,13 @@ pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers
                     &Zeroizing::new(format!("Basic {}", encoded.as_str())),
                 )?;
             }
-            SecretPlacement::Query(field) => path = with_field(&path, field, &secret.value),
+            SecretPlacement::Query(field) => path = with_query_field(&path, field, &secret.value),
         }
     }
     Some(path)
 }
 
+/// Replaces the value of a header. Returns `None` if the value is not valid in a header.
 fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
@@ -56,15 +57,15 @@ fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<
     Some(())
 }
 
-/// Sets a field of a query and removes the guest's fields of that name, even if they are escaped.
-fn with_field(path: &str, field: &str, value: &str) -> String {
+/// Returns a path with a field set in its query. Removes the guest's fields of that name, even if their names are escaped.
+fn with_query_field(path: &str, field: &str, value: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let others = query.split('&').filter(|pair| {
+    let other_fields = query.split('&').filter(|pair| {
         let name = pair.split('=').next().unwrap_or_default();
         !pair.is_empty() && percent_decoded(name) != field.as_bytes()
     });
     let secret_field = format!("{field}={}", percent_encoded(value));
-    let query: Vec<_> = others.map(str::to_owned).chain([secret_field]).collect();
+    let query: Vec<_> = other_fields.map(str::to_owned).chain([secret_field]).collect();
     format!("{path}?{}", query.join("&"))
 }
 

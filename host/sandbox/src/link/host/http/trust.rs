@@ -22,22 +22,22 @@ impl ExtraRoots {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a text contains no certificate or one that cannot be parsed or trusted.
-    pub(crate) fn read(pem_texts: &[Vec<u8>]) -> Result<Self, Error> {
-        let unusable = |why: String| {
+    pub(crate) fn parse(pem_texts: &[Vec<u8>]) -> Result<Self, Error> {
+        let unusable = |reason: String| {
             Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
-                format!("the extra root certificates cannot be used: {why}"),
+                format!("the extra root certificates cannot be used: {reason}"),
             )
             .with_suggestion("use certificates of authorities in PEM format, each between its `BEGIN` and `END` lines")
         };
         let mut roots = Vec::new();
         for pem_text in pem_texts {
-            let before = roots.len();
+            let count_before = roots.len();
             for certificate in CertificateDer::pem_slice_iter(pem_text) {
                 roots.push(certificate.map_err(|error| unusable(error.to_string()))?);
             }
-            if roots.len() == before {
+            if roots.len() == count_before {
                 return Err(unusable("one of the texts contains no certificate".to_owned()));
             }
         }

@@ -93,14 +93,14 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
     for (name, value) in fields {
         let value = match value {
             Value::String(text) => text,
-            other => other.to_string(),
+            value => value.to_string(),
         };
         let header = HeaderName::from_bytes(name.as_bytes())
             .ok()
             .zip(HeaderValue::from_str(&value).ok());
         match header {
             Some((name, _)) if is_forbidden_header(&name) => {
-                return Err(invalid(format!("the header `{name}` is set by the host")));
+                return Err(invalid(format!("the header `{name}` is reserved for the host")));
             }
             Some((name, value)) => drop(headers.append(name, value)),
             None => return Err(invalid(format!("the header `{}` is not valid", name.escape_debug()))),
@@ -123,7 +123,7 @@ async fn read_response(
         tokio::select! {
             biased;
             read = &mut reading => break read?,
-            // An error of the connection is also one of the body.
+            // The body reports an error of the connection too.
             _ = &mut connection, if is_open => is_open = false,
         }
     };

@@ -1,6 +1,5 @@
 //! `near:agent/host`: the host interface that a component imports if it was built for IronClaw, another host. Each function
-//! corresponds to a function of another interface: it needs the same grant, draws on the same budget, and records the same
-//! denials.
+//! corresponds to an operation of another interface, with the same grant, budget and record of denials.
 
 mod http_request;
 mod tool_invoke;
@@ -23,7 +22,7 @@ const WORKSPACE: &str = "/workspace";
 
 type Context<'a> = StoreContextMut<'a, HostState>;
 
-/// Links the interface in all versions.
+/// Links the interface in all versions of [`NEAR_HOST_VERSIONS`].
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     for version in NEAR_HOST_VERSIONS {
         let mut host = linker.instance(&format!("{NEAR_HOST}@{version}"))?;

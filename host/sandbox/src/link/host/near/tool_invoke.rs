@@ -15,7 +15,7 @@ pub(super) async fn invoke(
     alias: &str,
     arguments: &str,
 ) -> wasmtime::Result<Result<String, String>> {
-    let granted_id = granted_tool(store, alias)?;
+    let granted_id = find_granted_id(store, alias)?;
     let outcome = call_tool(store, granted_id.as_deref().unwrap_or(alias), arguments).await?;
     Ok(match outcome {
         Ok(result) if result.is_error() => Err(result.content()),
@@ -24,8 +24,8 @@ pub(super) async fn invoke(
     })
 }
 
-/// Returns the id of the granted tool that a guest names. Returns `None` if the name fits no granted tool or several.
-fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
+/// Returns the id of the granted tool that a guest names. Returns `None` if the name matches several granted tools or none.
+fn find_granted_id(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
     let granted_ids = &store.data_mut().authority()?.rights.effective.rules.tools;
     if granted_ids.iter().any(|id| id == alias) {
         return Ok(Some(alias.to_owned()));

@@ -6,13 +6,14 @@ use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
 use super::{
-    Fd, FilesAccessor, Operations, lock_disk, require_not_root, require_same_quota, reserve_quota, wasi, with_files,
+    Fd, FilesAccessor, Operations, lock_disk, require_not_empty_root, require_same_quota, reserve_quota, wasi,
+    with_files,
 };
 use crate::grants::directories::ENTRY_BYTES;
 use crate::link::host::host_state::HostState;
 
 /// Creates a hard link. The quota counts the content again, because the link can outlive the original.
-pub(super) async fn link(
+pub(super) async fn create_hard_link(
     store: &FilesAccessor,
     fd: Fd,
     flags: types::PathFlags,
@@ -20,8 +21,8 @@ pub(super) async fn link(
     to: Fd,
     new_path: String,
 ) -> FilesystemResult<()> {
-    require_not_root(store, &fd)?;
-    require_not_root(store, &to)?;
+    require_not_empty_root(store, &fd)?;
+    require_not_empty_root(store, &to)?;
     require_same_quota(store, &fd, &to)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
@@ -31,7 +32,8 @@ pub(super) async fn link(
     <WasiFilesystem as Operations<HostState>>::link_at(&wasi, fd, flags, path, to, new_path).await
 }
 
-/// Opens a regular file, a directory or a symbolic link. Refuses pipes, which could block a thread of the host, and devices.
+/// Opens a regular file, a directory or a symbolic link. Refuses all other types, because opening a pipe could block a thread
+/// of the host.
 pub(super) async fn open(
     store: &FilesAccessor,
     fd: Fd,
@@ -40,14 +42,14 @@ pub(super) async fn open(
     open_flags: types::OpenFlags,
     flags: types::DescriptorFlags,
 ) -> FilesystemResult<Fd> {
-    require_not_root(store, &fd)?;
+    require_not_empty_root(store, &fd)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
     let directory = Resource::new_borrow(fd.rep());
     let existing = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, directory, path_flags, path.clone()).await;
     let _reservation = match existing {
         Ok(stat) => {
-            require_file_or_directory(&stat.type_)?;
+            require_openable(&stat.type_)?;
             None
         }
         Err(_) if open_flags.contains(types::OpenFlags::CREATE) => reserve_quota(store, &fd, ENTRY_BYTES).await?,
@@ -58,14 +60,14 @@ pub(super) async fn open(
     // Another process may have replaced the file since the check.
     let handle = Resource::new_borrow(opened.rep());
     let type_ = <WasiFilesystem as Operations<HostState>>::get_type(&wasi, handle).await?;
-    if let Err(error) = require_file_or_directory(&type_) {
+    if let Err(error) = require_openable(&type_) {
         with_files(store, |files| files.wasi.table.delete(opened)).map_err(FilesystemError::trap)?;
         return Err(error);
     }
     Ok(opened)
 }
 
-fn require_file_or_directory(type_: &types::DescriptorType) -> FilesystemResult<()> {
+fn require_openable(type_: &types::DescriptorType) -> FilesystemResult<()> {
     use types::DescriptorType::{Directory, RegularFile, SymbolicLink};
     match type_ {
         RegularFile | Directory | SymbolicLink => Ok(()),
