@@ -256,7 +256,7 @@ async fn session_instance_cannot_lose_rights_for_one_call() {
     let host = conversation(more).await;
     let message = host.failure("relay", call()).await;
     assert!(
-        message.starts_with("denied: ") && message.contains("session instance of `keeper`"),
+        message.starts_with("denied: ") && message.contains("`keeper` has rights that the calling plugin"),
         "{message}"
     );
     assert_eq!(

@@ -255,7 +255,7 @@ fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(Tool
         .chain(std::mem::take(&mut config.guards))
         .chain(outer.entries().iter().cloned())
         .collect();
-    let guards = Guards::among(&decorators);
+    let guards = Guards::from_decorators(&decorators);
     let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
     check_tool_references(&selectors, &tools, strategies)?;
     Ok((tools, guards))

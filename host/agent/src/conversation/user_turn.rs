@@ -157,9 +157,9 @@ async fn parse_or_correct<T>(
     };
     let repair = format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
     let outcome = match run_with_schema(state, context, roles, &repair, schema).await {
-        Ok(second) => second.after(first),
+        Ok(second) => second.with_earlier_run(first),
         Err(mut error) => {
-            let outcome = error.outcome.after(first);
+            let outcome = error.outcome.with_earlier_run(first);
             error.outcome = Box::new(outcome);
             return Err(error);
         }

@@ -18,7 +18,7 @@ fn tool(name: &str) -> Arc<dyn Tool> {
     Arc::new(tool.unwrap())
 }
 
-fn fixed(name: &str, tools: &[&str]) -> FixedTools {
+fn fixed_tools(name: &str, tools: &[&str]) -> FixedTools {
     FixedTools::new(name, tools.iter().map(|name| tool(name)).collect())
 }
 
@@ -44,7 +44,7 @@ impl ToolSource for Server {
             _ => Err(Error::new(
                 ErrorKind::Denied,
                 Phase::Registry,
-                "the server wants a token",
+                "the server requires a token",
             )),
         }
     }
@@ -74,7 +74,7 @@ fn config() -> GroupsConfig {
 
 fn groups(queries: &Arc<AtomicUsize>) -> ToolGroups {
     ToolGroups::new()
-        .with_source(fixed("local", &["add", "web_local"]))
+        .with_source(fixed_tools("local", &["add", "web_local"]))
         .with_source(Server {
             queries: queries.clone(),
         })
@@ -93,9 +93,9 @@ async fn a_role_resolves_to_its_configured_tools_and_missing_tools_are_skipped()
     assert!(web.permissions.contains(&GroupPermission::InternetAccess));
     assert!(web.permissions.contains(&GroupPermission::Other("cookies".to_owned())));
     assert_eq!(web.metadata["version"], 2);
-    let several = groups.tools(["all", "math", "web"], &context).await.unwrap();
+    let tools_of_roles = groups.tools(["all", "math", "web"], &context).await.unwrap();
     assert_eq!(
-        names(&several),
+        names(&tools_of_roles),
         ["add", "web_local", "web_search", "web_fetch", "draw"],
         "in order, each once"
     );
@@ -103,7 +103,7 @@ async fn a_role_resolves_to_its_configured_tools_and_missing_tools_are_skipped()
 
 // accept: 94, accept: 98
 #[tokio::test]
-async fn a_role_with_an_unreachable_source_has_no_tools_and_no_facade() {
+async fn an_unreachable_source_affects_only_its_role_and_an_unknown_role_is_an_error() {
     let groups = groups(&Arc::default());
     let without_token = ToolContext::new();
     assert!(groups.resolve("web", &without_token).await.unwrap().tools.is_empty());
@@ -133,10 +133,10 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
         .resolve("math", &ToolContext::new().with("token", "secret"))
         .await
         .unwrap();
-    let before = queries.load(Ordering::Relaxed);
+    let queries_before = queries.load(Ordering::Relaxed);
     let context = ToolContext::new().with("token", "secret");
     let result = facade.call(serde_json::Map::new(), &context).await.unwrap();
-    assert_eq!(queries.load(Ordering::Relaxed), before + 1);
+    assert_eq!(queries.load(Ordering::Relaxed), queries_before + 1);
     assert_eq!(
         names(&result.revealed_tools.unwrap().tools),
         ["web_search", "web_fetch", "draw"]
@@ -146,7 +146,7 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
         .await
         .err()
         .unwrap();
-    assert!(refused.to_string().contains("wants a token"), "{refused}");
+    assert!(refused.to_string().contains("requires a token"), "{refused}");
 }
 
 // accept: 95, accept: 96, accept: 148
@@ -166,7 +166,7 @@ async fn a_group_built_in_code_replaces_the_configured_one() {
 #[tokio::test]
 async fn source_tools_return_single_tools_and_facades() {
     let tools = SourceTools::load(
-        &fixed("server", &["db_query", "db_insert", "web_get"]),
+        &fixed_tools("server", &["db_query", "db_insert", "web_get"]),
         &ToolContext::new(),
     )
     .await
@@ -183,16 +183,16 @@ async fn source_tools_return_single_tools_and_facades() {
             .unwrap()
             .contains("`db_query`, `db_insert`, `web_get`")
     );
-    let wanted = ["web_get", "missing"].map(str::to_owned).into();
-    let by_name = tools.facade_by_name("web", "", &wanted).unwrap();
-    assert_eq!(names(by_name.tools()), ["web_get"]);
+    let requested_names = ["web_get", "missing"].map(str::to_owned).into();
+    let named_facade = tools.facade_by_name("web", "", &requested_names).unwrap();
+    assert_eq!(names(named_facade.tools()), ["web_get"]);
     let patterns = [Regex::new("^db_").unwrap(), Regex::new("insert").unwrap()];
-    let matching = tools.facade_matching("db", "", &patterns).unwrap();
-    assert_eq!(names(matching.tools()), ["db_query", "db_insert"]);
-    let passing = tools
+    let pattern_facade = tools.facade_matching("db", "", &patterns).unwrap();
+    assert_eq!(names(pattern_facade.tools()), ["db_query", "db_insert"]);
+    let short_name_facade = tools
         .facade_where("short", "", |tool| tool.definition().name().len() < 8)
         .unwrap();
-    assert_eq!(names(passing.tools()), ["web_get"]);
+    assert_eq!(names(short_name_facade.tools()), ["web_get"]);
     assert!(
         tools.facade_where("none", "", |_| false).is_none(),
         "there is no facade without tools"
@@ -204,17 +204,20 @@ async fn source_tools_return_single_tools_and_facades() {
 fn an_invalid_configuration_is_refused() {
     let error = GroupsConfig::parse("[groups.web]\ntool = []").err().unwrap();
     assert!(error.message.contains("line 2"), "{}", error.message);
-    let pattern = GroupsConfig::parse("[groups.web]\ninclude = ['(']").unwrap();
-    let error = ToolGroups::new().with_config(pattern).err().unwrap();
+    let config_with_invalid_pattern = GroupsConfig::parse("[groups.web]\ninclude = ['(']").unwrap();
+    let error = ToolGroups::new()
+        .with_config(config_with_invalid_pattern)
+        .err()
+        .unwrap();
     assert!(
         error.message.contains("`web` has an invalid pattern"),
         "{}",
         error.message
     );
-    let provider = GroupsConfig::parse("[groups.web]\nprovider = 'nobody'").unwrap();
+    let config_with_unknown_provider = GroupsConfig::parse("[groups.web]\nprovider = 'nobody'").unwrap();
     let error = ToolGroups::new()
-        .with_source(fixed("local", &[]))
-        .with_config(provider)
+        .with_source(fixed_tools("local", &[]))
+        .with_config(config_with_unknown_provider)
         .err()
         .unwrap();
     assert!(error.suggestion.as_ref().unwrap().contains("`local`"), "{error:?}");
@@ -237,11 +240,7 @@ async fn a_role_without_a_provider_contacts_only_sources_that_can_have_its_tools
         GroupsConfig::parse("[groups.mixed]\ntools = ['draw', 'add']\n[groups.pattern]\ninclude = ['^web_']").unwrap();
     let groups = groups.with_config(config).unwrap();
     let mixed = groups.resolve("mixed", &context).await.unwrap();
-    assert_eq!(
-        names(&mixed.tools),
-        ["add", "draw"],
-        "the server may have the other one"
-    );
+    assert_eq!(names(&mixed.tools), ["add", "draw"], "the server may have `draw`");
     let pattern = groups.resolve("pattern", &context).await.unwrap();
     assert_eq!(names(&pattern.tools), ["web_local", "web_search", "web_fetch"]);
     assert_eq!(queries.load(Ordering::Relaxed), 2);
@@ -254,6 +253,7 @@ async fn the_log_reports_when_a_source_is_contacted() {
     let _guard = tracing::subscriber::set_default(log.clone());
     let groups = groups(&Arc::default());
     let lines = || log.lines().join("\n");
+    // In a line of the log, the message `a source of tools is contacted` is followed by its field `source`.
     assert!(lines().contains("is not contacted before its first use"), "{}", lines());
     assert!(!lines().contains("is contacted source"), "{}", lines());
     // Another test may have registered the event while this test registered its subscriber.

@@ -26,7 +26,7 @@ pub struct ToolGroups {
     /// The groups that were built in code, by role.
     groups: BTreeMap<String, ToolGroup>,
     /// The groups of the configuration, by role.
-    configured: BTreeMap<String, ConfiguredGroup>,
+    configured_groups: BTreeMap<String, ConfiguredGroup>,
     sources: Vec<Arc<dyn ToolSource>>,
 }
 
@@ -37,8 +37,8 @@ impl ToolGroups {
         Self::default()
     }
 
-    /// Adds a group that is built in code. It replaces an earlier one with the same role, and takes precedence over a
-    /// configured one.
+    /// Adds a group that is built in code. It replaces an earlier group that this method added for the same role, and takes
+    /// precedence over a configured group.
     #[must_use]
     pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);
@@ -66,7 +66,7 @@ impl ToolGroups {
         self
     }
 
-    /// Adds the groups of a configuration. Add the sources to which it refers first.
+    /// Adds the groups of a configuration. The sources to which the configuration refers must be added before.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not the name of a source.
@@ -81,7 +81,7 @@ impl ToolGroups {
                     .with_suggestion(format!("the providers are: {names}")));
             }
             let group = ConfiguredGroup::new(&role, group)?;
-            self.configured.insert(role, group);
+            self.configured_groups.insert(role, group);
         }
         Ok(self)
     }
@@ -92,7 +92,7 @@ impl ToolGroups {
         let mut roles: Vec<_> = self
             .groups
             .keys()
-            .chain(self.configured.keys())
+            .chain(self.configured_groups.keys())
             .map(String::as_str)
             .collect();
         roles.sort_unstable();
@@ -105,7 +105,7 @@ impl ToolGroups {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an unknown role. The error lists the existing roles.
     pub fn check(&self, role: &str) -> Result<(), Error> {
-        if self.groups.contains_key(role) || self.configured.contains_key(role) {
+        if self.groups.contains_key(role) || self.configured_groups.contains_key(role) {
             return Ok(());
         }
         let message = format!("no tool group has the role `{role}`");
@@ -118,7 +118,7 @@ impl ToolGroups {
         })
     }
 
-    /// Returns the group of a role, with its tools. The group has no tools if none of them can be found.
+    /// Returns the group of a role, with its tools. Tools that cannot be found are omitted.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -128,13 +128,13 @@ impl ToolGroups {
             return Ok(group.clone());
         }
         let mut group = ToolGroup::new(role, "", Vec::new());
-        if let Some(configured) = self.configured.get(role) {
+        if let Some(configured) = self.configured_groups.get(role) {
             let config = &configured.config;
             group.description.clone_from(&config.description);
             group.provider.clone_from(&config.provider);
             group.permissions.clone_from(&config.permissions);
             group.metadata.clone_from(&config.metadata);
-            group.tools = self.members(role, configured, context).await;
+            group.tools = self.load_members(role, configured, context).await;
         }
         Ok(group)
     }
@@ -162,7 +162,7 @@ impl ToolGroups {
         Ok(tools)
     }
 
-    /// Returns a facade for the tools of a role, named after the role, or `None` if the group is empty.
+    /// Returns a facade for the tools of a role, named after the role, or `None` if the group has no tools.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve) and [`FacadeBuilder::build`](crate::injection::FacadeBuilder::build).
@@ -176,8 +176,8 @@ impl ToolGroups {
     }
 
     /// Returns the tools of a configured group, in the order of the sources. Sources that list their tools without
-    /// being contacted are queried first. The others are queried only if the first ones may not have all tools of the group.
-    async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
+    /// being contacted are queried first. Each other source is queried only if the group may still miss a tool.
+    async fn load_members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
         let sources = self.sources.iter().enumerate();
         let mut candidates: Vec<_> = sources
             .filter(|(_, source)| group.can_come_from(source.as_ref()))

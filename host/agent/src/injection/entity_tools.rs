@@ -15,12 +15,12 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 ///
 /// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type that have ids, these objects form an
 /// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity has one live object. If
-/// it was returned alone before it joins a group, it keeps its own tools, and the tools of the group call the same object.
+/// it got its own tools before it joins a group, it keeps them, and the tools of the group call the same object.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
-/// is ignored. An object that is nested too deep or has an invalid id is rejected with the reason, like the objects that the
-/// tool itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
+/// is ignored. An object that is nested too deep or has an invalid id is rejected with the reason. The injection also lists
+/// the objects that the tool itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,10 +37,10 @@ impl InjectionStrategy for EntityTools {
         let call = context.call();
         let already_rejected = call.result.rejected.iter().cloned();
         evaluation.injection.rejected.extend(already_rejected);
-        for entities in partition(&call.result.providers) {
+        for entities in partition_objects(&call.result.providers) {
             match entities.as_slice() {
                 [] => {}
-                [entity] => evaluation.add(entity),
+                [entity] => evaluation.add_entity(entity),
                 entities => evaluation.add_group(entities),
             }
         }
@@ -54,16 +54,17 @@ struct Evaluation<'a> {
     injection: Injection,
     /// Identities of the entities in this result that were processed so far and have their own tools.
     discovered_identities: HashSet<EntityIdentity>,
-    /// Ids of the methods of these entities, and of the processed entities without an identity.
+    /// Ids of the methods of these entities, and of the entities without an identity that were processed so far.
     discovered_tool_ids: HashSet<ToolId>,
 }
 
 impl Evaluation<'_> {
-    /// Adds the tools of one object. If the object cannot become tools, records it as rejected.
-    fn add(&mut self, provider: &Arc<dyn ToolProvider>) {
+    /// Processes one object: adds its methods as tools, records that a member of a group was returned again, or records that
+    /// the object is rejected.
+    fn add_entity(&mut self, provider: &Arc<dyn ToolProvider>) {
         let identity = identity_of(provider.as_ref());
         let depth = self.depth_of(identity.as_ref(), provider.as_ref());
-        if let Some(reason) = rejection(identity.as_ref().map(|identity| identity.id.as_str()), depth) {
+        if let Some(reason) = rejection_reason(identity.as_ref().map(|identity| identity.id.as_str()), depth) {
             let rejected = RejectedProvider::new(provider.prefix(), reason);
             self.injection.rejected.push(rejected);
             return;
@@ -110,8 +111,8 @@ impl Evaluation<'_> {
         group.contains(&identity.id).then(|| group.clone())
     }
 
-    /// Records that a group's member without its own tools was returned again, in a result with few entities. It keeps using
-    /// the tools of the group.
+    /// Records that a group's member without its own tools was returned again, in a result with few entities. The member
+    /// keeps using the tools of the group.
     fn record_returned_member(
         &mut self,
         identity: &EntityIdentity,
@@ -138,7 +139,7 @@ impl Evaluation<'_> {
     /// Returns the member of a group for an entity. If the entity has its own tools and stays bound to its first instance, the
     /// member calls these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
-        let own_tool_ids = self.own_tools_of(entity.as_ref());
+        let own_tool_ids = self.own_tool_ids_of(entity.as_ref());
         match own_tool_ids.filter(|_| entity.rebinding() == Rebinding::Keep) {
             Some(ids) => {
                 let own_tools = ids.iter().filter_map(|id| self.context.tools().by_id(id));
@@ -152,23 +153,24 @@ impl Evaluation<'_> {
     }
 
     /// Returns the ids of the entity's own tools, or `None` if it has none.
-    fn own_tools_of(&self, entity: &dyn ToolProvider) -> Option<&[ToolId]> {
+    fn own_tool_ids_of(&self, entity: &dyn ToolProvider) -> Option<&[ToolId]> {
         self.context.entities().own_tools_of(&identity_of(entity)?)
     }
 
-    /// Adds one set of tools for the entities of a type, which become members of a group. The tools take the id of the entity
-    /// on which they act. Entities that have their own tools keep them.
+    /// Makes the entities of a type members of a group, and adds the shared tools of the group if the conversation does not
+    /// have them. Shared tools take the id of the entity on which they act. Entities that have their own tools keep them.
     fn add_group(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
-            rejection(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
+            rejection_reason(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
         });
-        let has_own_tools = |entity: &&Arc<dyn ToolProvider>| self.own_tools_of(entity.as_ref()).is_some();
+        let has_own_tools = |entity: &&Arc<dyn ToolProvider>| self.own_tool_ids_of(entity.as_ref()).is_some();
         let with_own_tools: Vec<_> = accepted.iter().filter(has_own_tools).cloned().collect();
-        // For the rejected entities, `add` records the reason.
+        // For a rejected entity, `add_entity` records the reason. If the entity has its own tools, `add_entity` checks its
+        // recorded depth instead, and the entity may keep them.
         rejected
             .iter()
             .chain(&with_own_tools)
-            .for_each(|entity| self.add(entity));
+            .for_each(|entity| self.add_entity(entity));
         let members: Vec<_> = accepted.into_iter().map(|entity| self.as_member(entity)).collect();
         let Some(first) = members.iter().find(|member| !member.tools().is_empty()) else {
             return;
@@ -212,7 +214,8 @@ impl Evaluation<'_> {
     }
 
     /// Returns the instance to which the methods of an entity are bound. If one of the methods was lost when the conversation
-    /// was resumed, they are rebound. An entity without an identity counts as returned before if all its methods are present.
+    /// was resumed, all of them are rebound. An entity without an identity counts as returned before if all its methods are
+    /// present.
     fn binding(
         &self,
         identity: Option<&EntityIdentity>,
@@ -242,7 +245,7 @@ impl Evaluation<'_> {
     }
 
     /// Returns a method of an entity, with a new id if another tool has its id. Without this, a type whose method ids are not
-    /// unique would replace the tools of another entity.
+    /// unique would replace the tools of another entity. A method of an entity without an identity keeps its id.
     fn with_unique_id(&self, identity: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let Some(identity) = identity else { return method };
         let id = &method.definition().id;
@@ -266,8 +269,8 @@ fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
 }
 
 /// Partitions the objects of a result. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, these objects
-/// form one part. Every other object is a part of its own. The parts with one object are first.
-fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+/// form one part. Every other object is a part of its own. The parts with one object come first.
+fn partition_objects(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
     let mut large_types: IndexMap<_, Vec<_>> = IndexMap::new();
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
@@ -286,7 +289,7 @@ fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvide
 }
 
 /// Returns the reason why an object with this id and depth cannot become tools, or `None` if it can.
-fn rejection(id: Option<&str>, depth: u32) -> Option<String> {
+fn rejection_reason(id: Option<&str>, depth: u32) -> Option<String> {
     match id.map(str::len) {
         Some(0) => Some("its id is empty".to_owned()),
         Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => {

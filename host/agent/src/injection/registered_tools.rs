@@ -21,7 +21,7 @@ pub struct RegisteredTools {
 /// The tools of the shared set that were offered to the conversation.
 #[derive(Default)]
 struct OfferedTools {
-    /// The version of the shared set at which these were its tools.
+    /// The version of the shared set from which `tools` were taken.
     version: u64,
     tools: HashMap<ToolId, Arc<dyn Tool>>,
 }
@@ -54,7 +54,7 @@ impl RegisteredTools {
             }
             tools.insert(id, named.tool);
         }
-        // The remaining tools are no longer registered.
+        // The remaining tools were unregistered.
         injection.remove = offered.tools.drain().map(|(id, _)| id).collect();
         injection.remove.sort();
         offered.tools = tools;

@@ -9,8 +9,9 @@ use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
-/// Several strategies as one. They are evaluated in order on the same view, and their changes are merged. An object of a result
-/// that one of them [claims](InjectionStrategy::claims) is hidden from those that claim no object of the result.
+/// Several strategies as one. They are evaluated in order on the same view, and their changes are merged. If a strategy
+/// [claims](InjectionStrategy::claims) an object of a result, the object is hidden from the strategies that claim no object of
+/// this result.
 ///
 /// ```
 /// use toolwit_agent::injection::{StrategyChain, EntityTools, Injection, InjectionContext};
@@ -57,7 +58,7 @@ impl StrategyChain {
         self.strategies.is_empty()
     }
 
-    /// Returns a copy of the call without the objects that a strategy claims, or `None` if none of its objects is claimed.
+    /// Returns a copy of the call without the objects that a strategy claims, or `None` if no object is claimed.
     fn without_claimed_objects(&self, call: &CompletedCall) -> Option<CompletedCall> {
         let is_unclaimed = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());
         if call.result.providers.iter().all(is_unclaimed) {
@@ -181,9 +182,10 @@ mod tests {
         assert_eq!(merged.remove, [ToolId::native("old"), ToolId::native("older")]);
     }
 
-    struct Guided(&'static str);
+    /// A strategy whose guidance is this text, with one initial tool of the same name.
+    struct GuidedStrategy(&'static str);
 
-    impl InjectionStrategy for Guided {
+    impl InjectionStrategy for GuidedStrategy {
         fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
             Injection::none()
         }
@@ -201,9 +203,9 @@ mod tests {
     fn a_chain_in_a_chain_has_the_initial_tools_of_all_strategies_and_the_first_guidance() {
         let inner = StrategyChain::new()
             .then(NoInjection)
-            .then(Guided("first"))
-            .then(Guided("second"));
-        let chain = StrategyChain::new().then(inner).then(Guided("third"));
+            .then(GuidedStrategy("first"))
+            .then(GuidedStrategy("second"));
+        let chain = StrategyChain::new().then(inner).then(GuidedStrategy("third"));
         let tools = chain.initial_tools();
         let names: Vec<_> = tools.iter().map(|tool| tool.definition().name()).collect();
         assert_eq!(names, ["first", "second", "third"]);

@@ -3,9 +3,9 @@
 use toolwit_core::{Message, Role};
 
 /// The beginning of the message with the summary.
-const HEADING: &str = "[Summary of earlier messages of this conversation]\n";
+const SUMMARY_HEADING: &str = "[Summary of earlier messages of this conversation]\n";
 
-/// The average size of a token, in bytes.
+/// The assumed average size of a token, in bytes.
 const TOKEN_BYTES: usize = 4;
 
 /// The estimated overhead of a message in addition to its text, in tokens.
@@ -19,7 +19,7 @@ const EXCERPT_BYTES_MAX: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionPlan {
     /// The number of older messages, including the pinned ones.
-    pub(crate) older: usize,
+    pub(crate) older_count: usize,
     /// The positions of the older messages that stay, in ascending order.
     pub(crate) pinned: Vec<usize>,
 }
@@ -31,8 +31,8 @@ pub(crate) fn estimated_tokens(bytes: usize) -> usize {
 
 fn message_tokens(message: &Message) -> usize {
     let calls = message.tool_calls().iter();
-    let calls: usize = calls.map(|call| call.name.len() + call.arguments.len()).sum();
-    estimated_tokens(message.content().len() + calls) + MESSAGE_TOKENS
+    let call_bytes: usize = calls.map(|call| call.name.len() + call.arguments.len()).sum();
+    estimated_tokens(message.content().len() + call_bytes) + MESSAGE_TOKENS
 }
 
 /// Returns the estimated size of messages, in tokens.
@@ -48,7 +48,7 @@ fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
 
 /// Returns whether the user wrote the message. A summary has the role of the user too, but is not a prompt.
 fn is_prompt(message: &Message) -> bool {
-    matches!(&message.role, Role::User { content } if !content.starts_with(HEADING))
+    matches!(&message.role, Role::User { content } if !content.starts_with(SUMMARY_HEADING))
 }
 
 /// Pins the last message of the user. Returns its text, or `None` if there is no message of the user.
@@ -58,8 +58,8 @@ pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
     Some(last.content())
 }
 
-/// Returns the plan of a compaction, or `None` if the compaction would not save an eighth of `tokens_max`, and so would not be
-/// worth an inference.
+/// Returns the plan of a compaction, or `None` if the compaction would save at most an eighth of `tokens_max`, and so would not
+/// be worth an inference.
 ///
 /// The newest messages stay: as many as fit into a quarter of `tokens_max`, and at least the last message that is not the
 /// answer to a call, with the messages after it. They begin with a message that is not the answer to a call, so that calls and
@@ -67,56 +67,56 @@ pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
 pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option<CompactionPlan> {
     let (_, messages) = split_system(messages);
     let recent_tokens_max = tokens_max / 4;
-    let (mut older, mut recent_tokens) = (messages.len(), 0);
+    let (mut older_count, mut recent_tokens) = (messages.len(), 0);
     for (position, message) in messages.iter().enumerate().rev() {
         recent_tokens += message_tokens(message);
-        if recent_tokens > recent_tokens_max && older < messages.len() {
+        if recent_tokens > recent_tokens_max && older_count < messages.len() {
             break;
         }
         if !matches!(message.role, Role::Tool { .. }) {
-            older = position;
+            older_count = position;
         }
     }
-    let older_messages = messages.get(..older)?;
-    let first = older_messages.iter().position(is_prompt);
-    // A newer prompt among the recent messages is not pinned, because it stays anyway.
-    let has_recent_prompt = messages.iter().skip(older).any(is_prompt);
-    let last = older_messages
+    let older_messages = messages.get(..older_count)?;
+    let first_prompt = older_messages.iter().position(is_prompt);
+    // If the last prompt is among the recent messages, it stays without being pinned.
+    let has_recent_prompt = messages.iter().skip(older_count).any(is_prompt);
+    let last_prompt = older_messages
         .iter()
         .rposition(is_prompt)
         .filter(|_| !has_recent_prompt);
-    let older_numbered = older_messages.iter().enumerate();
-    let stays =
-        |position: usize, message: &Message| message.is_pinned || first == Some(position) || last == Some(position);
-    let pinned: Vec<_> = older_numbered
+    let numbered = || older_messages.iter().enumerate();
+    let stays = |position: usize, message: &Message| {
+        message.is_pinned || first_prompt == Some(position) || last_prompt == Some(position)
+    };
+    let pinned: Vec<_> = numbered()
         .filter(|(position, message)| stays(*position, message))
         .map(|(position, _)| position)
         .collect();
-    let replaced = older_messages.iter().enumerate();
-    let replaced = replaced.filter(|(position, _)| !pinned.contains(position));
+    let replaced = numbered().filter(|(position, _)| !pinned.contains(position));
     let saved_tokens: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
-    (saved_tokens > tokens_max / 8).then_some(CompactionPlan { older, pinned })
+    (saved_tokens > tokens_max / 8).then_some(CompactionPlan { older_count, pinned })
 }
 
 /// Returns the messages with a summary in place of the older ones that the plan does not pin.
 pub(crate) fn compact(messages: &[Message], plan: &CompactionPlan, summary: &str) -> Vec<Message> {
     let (system, messages) = split_system(messages);
-    let older = messages.iter().take(plan.older).enumerate();
+    let older = messages.iter().take(plan.older_count).enumerate();
     let pinned = older.filter(|(position, _)| plan.pinned.contains(position));
     let pinned = pinned.map(|(_, message)| message.clone());
-    let recent = messages.iter().skip(plan.older).cloned();
+    let recent = messages.iter().skip(plan.older_count).cloned();
     let mut compacted = system.to_vec();
     compacted.extend(pinned);
-    compacted.push(Message::user(format!("{HEADING}{summary}")));
+    compacted.push(Message::user(format!("{SUMMARY_HEADING}{summary}")));
     compacted.extend(recent);
     compacted
 }
 
-/// Returns the text of the messages that a summary replaces. It contains only the newest of them that fit into `bytes_max`, but
-/// at least one.
+/// Returns the text of the messages that a summary replaces. The text contains only the newest of them that fit into
+/// `bytes_max`, but at least one.
 pub(crate) fn transcript(messages: &[Message], plan: &CompactionPlan, bytes_max: usize) -> String {
     let (_, messages) = split_system(messages);
-    let older = messages.iter().take(plan.older).enumerate();
+    let older = messages.iter().take(plan.older_count).enumerate();
     let replaced = older.filter(|(position, _)| !plan.pinned.contains(position));
     let mut lines: Vec<_> = replaced.map(|(_, message)| message_text(message)).collect();
     let mut bytes = 0;
@@ -182,23 +182,26 @@ mod tests {
         messages.push(Message::user("second"));
         messages.extend(history(20).split_off(2));
         let plan = plan_compaction(&messages, 2000).unwrap();
-        let short = compact(&messages, &plan, "20 looks");
-        let texts: Vec<_> = short.iter().take(4).map(Message::content).collect();
-        assert_eq!(texts, ["Be brief.", "first", "second", &format!("{HEADING}20 looks")]);
+        let compacted = compact(&messages, &plan, "20 looks");
+        let texts: Vec<_> = compacted.iter().take(4).map(Message::content).collect();
+        assert_eq!(
+            texts,
+            ["Be brief.", "first", "second", &format!("{SUMMARY_HEADING}20 looks")]
+        );
         assert!(
-            matches!(short[4].role, Role::Assistant { .. }),
+            matches!(compacted[4].role, Role::Assistant { .. }),
             "calls stay with their answers"
         );
-        assert!(history_tokens(&short) < 1000, "{}", history_tokens(&short));
+        assert!(history_tokens(&compacted) < 1000, "{}", history_tokens(&compacted));
         let transcript = transcript(&messages, &plan, 1_000_000);
         assert!(transcript.contains("<call>look {}</call>") && !transcript.contains("second"));
     }
 
     #[test]
-    fn a_summary_is_summarized_again_and_not_pinned() {
+    fn an_earlier_summary_is_summarized_and_not_pinned() {
         let mut messages = history(1);
         let plan = CompactionPlan {
-            older: 3,
+            older_count: 3,
             pinned: vec![0],
         };
         messages = compact(&messages, &plan, "one look");
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_messages_stay_in_every_summary() {
+    fn pinned_messages_stay_in_every_compaction() {
         let mut messages = history(1);
         for text in ["my name is Ada", "look around"] {
             messages.push(Message::user(text));
@@ -229,7 +232,7 @@ mod tests {
                 "{texts:?}"
             );
         }
-        let mut only_summary = [Message::user(format!("{HEADING}nothing"))];
+        let mut only_summary = [Message::user(format!("{SUMMARY_HEADING}nothing"))];
         assert_eq!(pin_last_prompt(&mut only_summary), None);
     }
 
@@ -245,14 +248,14 @@ mod tests {
     fn a_transcript_has_the_newest_messages_within_its_limit() {
         let messages = history(20);
         let plan = plan_compaction(&messages, 2000).unwrap();
-        let short = transcript(&messages, &plan, 1000);
-        assert!(!short.is_empty() && short.len() <= 1000, "{}", short.len());
+        let newest = transcript(&messages, &plan, 1000);
+        assert!(!newest.is_empty() && newest.len() <= 1000, "{}", newest.len());
     }
 
     #[test]
     fn positions_beyond_the_history_are_ignored() {
         let plan = CompactionPlan {
-            older: 99,
+            older_count: 99,
             pinned: vec![50],
         };
         assert_eq!(compact(&history(1), &plan, "all").len(), 2);

@@ -34,7 +34,7 @@ pub enum JournalError {
     /// The entries contradict each other, or do not form a valid history.
     #[error("the session cannot be continued: {0}")]
     Divergence(String),
-    /// No call waits for an answer to this question: it does not exist, or the call was decided, or its run ended.
+    /// No call waits for an answer to this question: the question does not exist, its call was decided, or the run ended.
     #[error("the session `{0}` does not wait for an answer to question {1}")]
     NotPending(SessionId, u64),
     /// The question already has an answer, and the first answer counts.

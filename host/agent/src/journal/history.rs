@@ -11,7 +11,7 @@ pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelle
     let mut history = HistoryBuilder {
         messages: Vec::new(),
         calls: Vec::new(),
-        open: Vec::new(),
+        open_calls: Vec::new(),
         cancelled_answer,
     };
     for event in events {
@@ -22,10 +22,10 @@ pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelle
 
 struct HistoryBuilder<'a> {
     messages: Vec<Message>,
-    /// All calls so far.
+    /// All calls of the model's responses so far.
     calls: Vec<ToolCall>,
     /// The calls of the last response that have no answer.
-    open: Vec<ToolCall>,
+    open_calls: Vec<ToolCall>,
     cancelled_answer: &'a str,
 }
 
@@ -49,7 +49,7 @@ impl HistoryBuilder<'_> {
             } => {
                 let message = Message::assistant(content, tool_calls.clone()).with_blocks(blocks.clone());
                 self.append(message);
-                self.open.clone_from(tool_calls);
+                self.open_calls.clone_from(tool_calls);
                 self.calls.extend(tool_calls.iter().cloned());
             }
             Event::ToolFinished {
@@ -64,36 +64,36 @@ impl HistoryBuilder<'_> {
                 content,
                 ..
             } => self.answer_late(id, call, content, *is_error),
-            Event::OpenCallsAnswered { content } => self.close(content),
+            Event::OpenCallsAnswered { content } => self.close_open_calls(content),
             Event::HistoryCompacted(event) => {
                 let plan = CompactionPlan {
-                    older: event.older,
+                    older_count: event.older,
                     pinned: event.pinned.clone(),
                 };
                 self.messages = compact(&self.messages, &plan, &event.summary);
             }
             Event::MessagePinned => drop(pin_last_prompt(&mut self.messages)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
-            Event::Finished { .. } => self.close(self.cancelled_answer),
+            Event::Finished { .. } => self.close_open_calls(self.cancelled_answer),
             _ => {}
         }
     }
 
     fn append(&mut self, message: Message) {
-        self.close(self.cancelled_answer);
+        self.close_open_calls(self.cancelled_answer);
         self.messages.push(message);
     }
 
     fn answer(&mut self, id: &str, content: &str, is_error: bool) {
-        if let Some(position) = self.open.iter().position(|call| call.id == id) {
-            let call = self.open.remove(position);
+        if let Some(position) = self.open_calls.iter().position(|call| call.id == id) {
+            let call = self.open_calls.remove(position);
             self.messages.push(Message::tool(&call, content, is_error));
         }
     }
 
     /// Appends the late result of a background call, as the answer to a second call.
-    fn answer_late(&mut self, id: &str, call: &str, content: &str, is_error: bool) {
-        let Some(background) = self.calls.iter().find(|earlier| earlier.id == call) else {
+    fn answer_late(&mut self, id: &str, background_id: &str, content: &str, is_error: bool) {
+        let Some(background) = self.calls.iter().find(|call| call.id == background_id) else {
             return;
         };
         let second = ToolCall {
@@ -105,8 +105,8 @@ impl HistoryBuilder<'_> {
     }
 
     /// Answers the open calls with an error.
-    fn close(&mut self, content: &str) {
-        for call in std::mem::take(&mut self.open) {
+    fn close_open_calls(&mut self, content: &str) {
+        for call in std::mem::take(&mut self.open_calls) {
             self.messages.push(Message::tool(&call, content, true));
         }
     }

@@ -14,7 +14,7 @@ use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 pub struct InterruptedRun {
     /// The id of the run.
     pub(crate) loop_id: String,
-    /// The JSON Schema of its answer.
+    /// The JSON Schema of its answer, if the run has one.
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
@@ -57,7 +57,7 @@ pub(crate) struct OpenCall {
     pub(crate) started: Option<StartedCall>,
     /// The outcome of the call, if it ended before its answer was recorded.
     pub(crate) outcome: Option<RecordedOutcome>,
-    /// A person's decision about the call.
+    /// A person's decision about the call, if there is one.
     pub(crate) resolution: Option<Resolution>,
 }
 
@@ -66,6 +66,7 @@ pub(crate) struct OpenCall {
 pub(crate) struct StartedCall {
     pub(crate) name: ToolName,
     pub(crate) tool: ToolId,
+    /// The details of the start; `None` if they were not recorded.
     pub(crate) start: Option<RecordedStart>,
 }
 
@@ -100,9 +101,9 @@ impl InterruptedRun {
     /// Returns the calls that a person decided to run again, and that have not started again since. A program that asks for
     /// approvals can treat the decision as an approval of a call with the same arguments, grant and code.
     #[must_use]
-    pub fn decided_again(&self) -> Vec<UnresolvedCall> {
-        let again = Some(Resolution::RunAgain);
-        let decided = self.open.iter().filter(|open| open.resolution == again);
+    pub fn calls_to_run_again(&self) -> Vec<UnresolvedCall> {
+        let run_again = Some(Resolution::RunAgain);
+        let decided = self.open.iter().filter(|open| open.resolution == run_again);
         decided.filter_map(OpenCall::as_unresolved).collect()
     }
 
@@ -137,19 +138,19 @@ impl OpenCall {
     /// nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
-        // A call without effect class `Write` runs again without a decision. An edited one would then run with the arguments of
-        // the history instead of the edited ones, so only a read may.
-        let is_write = started.start.as_ref().is_none_or(|start| {
+        // A call that is not a write runs again without a decision, with the arguments of the history. If the arguments were
+        // edited, the new run may have another effect. Only a call with effect class `Read` may then run again.
+        let needs_decision = started.start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
-        is_write && self.outcome.is_none() && self.resolution.is_none()
+        needs_decision && self.outcome.is_none() && self.resolution.is_none()
     }
 }
 
-/// Returns the run that the events begin and do not end; `None` if no run began or the last one ended.
+/// Returns the last run that the events begin, if it did not end. Returns `None` if no run began or the last one ended.
 pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
-    let begins = |event: &Event| matches!(event, Event::TurnStarted { .. });
-    let start = events.iter().rposition(begins)?;
+    let begins_run = |event: &Event| matches!(event, Event::TurnStarted { .. });
+    let start = events.iter().rposition(begins_run)?;
     let run_events = &events[start..];
     if run_events.iter().any(|event| matches!(event, Event::Finished { .. })) {
         return None;
@@ -220,7 +221,7 @@ impl InterruptedRun {
                 self.remove_question(&question.id);
                 self.questions.push((**question).clone());
             }
-            Event::ApprovalDecided(decided) => self.remove_question(&decided.id),
+            Event::ApprovalDecided(decision) => self.remove_question(&decision.id),
             Event::ToolStarted { id, name, tool, start } => {
                 let start = start.as_deref().cloned();
                 let (name, tool) = (name.clone(), tool.clone());
@@ -239,9 +240,9 @@ impl InterruptedRun {
             }
             Event::ToolFinished { id, .. } => {
                 self.answered_outcomes.extend(outcomes.remove(id));
-                self.close(id);
+                self.close_call(id);
             }
-            Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close(id),
+            Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close_call(id),
             Event::OpenCallsAnswered { .. } => {
                 self.open.clear();
                 self.questions.clear();
@@ -268,7 +269,7 @@ impl InterruptedRun {
     }
 
     /// Records that a call was answered.
-    fn close(&mut self, id: &str) {
+    fn close_call(&mut self, id: &str) {
         self.remove_question(id);
         self.open.retain(|open| open.call.id != id);
         self.answered_calls = self.answered_calls.saturating_add(1);

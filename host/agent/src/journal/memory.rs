@@ -45,7 +45,10 @@ impl MemoryJournalStore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a function with a session. The error is [`JournalError::Missing`].
+    /// Calls a function with a session.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`].
     fn with_session<T>(
         &self,
         session: &SessionId,
@@ -83,11 +86,11 @@ impl JournalStore for MemoryJournalStore {
         if sessions.contains_key(session) {
             return Err(JournalError::Exists(session.clone()));
         }
-        let new = MemorySession {
+        let new_session = MemorySession {
             is_open: true,
             ..MemorySession::default()
         };
-        sessions.insert(session.clone(), new);
+        sessions.insert(session.clone(), new_session);
         Ok(self.writer(session))
     }
 

@@ -1,4 +1,5 @@
-//! The journal: the events of a conversation, stored before the requests and calls that they announce begin.
+//! The journal: the stored events of a conversation. A request to the model or a call begins only after all earlier events are
+//! stored.
 
 mod compaction_plan;
 mod error;

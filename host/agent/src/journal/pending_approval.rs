@@ -76,8 +76,9 @@ impl OpenQuestions {
             .map(PendingApproval::from)
     }
 
+    /// Updates the questions with the next entry.
     pub(crate) fn apply(&mut self, entry: &TraceEntry) {
-        // An agent's entries have a parent call.
+        // The entries of an agent have a parent call, and those of the conversation do not.
         let is_of_conversation = entry.origin.parent_call.is_none();
         match &entry.event {
             Event::ApprovalRequested(question) => self.add(entry, question),

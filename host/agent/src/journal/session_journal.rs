@@ -175,7 +175,7 @@ impl Journal {
         &*self.writer
     }
 
-    /// Omits the values of artifacts with which the artifacts of the run would exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`].
+    /// Omits the values of artifacts that would make the artifacts of the run exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`].
     pub(crate) fn limit_artifacts(&self, outcome: &mut RecordedOutcome) {
         outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes_left);
     }
@@ -230,7 +230,7 @@ impl Observer for Journal {
 }
 
 /// Stores the last events of a conversation that was dropped, such as the end of a cancelled run, in a task of the current
-/// runtime. They are lost if there is no runtime.
+/// runtime. The events are lost if there is no runtime or if the journal is closed.
 impl Drop for Journal {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -19,12 +19,12 @@ impl Journal {
             // The journal has no question if it panicked as an observer, because it then receives no events.
             return (approver.approve(request, context).await, ApprovalBasis::Approver);
         };
-        let answered = if is_stored {
+        let outcome = if is_stored {
             self.ask_again(question, approver, request, context).await
         } else {
             self.ask_first(question, approver, request, context).await
         };
-        answered.unwrap_or_else(|error| {
+        outcome.unwrap_or_else(|error| {
             tracing::error!(%error, "a question about a call cannot be stored");
             let reason = "the session store failed, so no person can be asked".to_owned();
             (Approval::Unanswered { reason }.into(), ApprovalBasis::Approver)
@@ -61,7 +61,7 @@ impl Journal {
         }
     }
 
-    /// Waits for the approver and for another process. The store decides which answer is the first.
+    /// Waits for an answer of the approver or of another process. The store decides which answer is the first.
     async fn first_answer(
         &self,
         question: u64,

@@ -64,7 +64,7 @@ impl SessionSummary {
         summary
     }
 
-    /// Describes a session of which an entry cannot be read.
+    /// Describes a session that has an unreadable entry.
     #[must_use]
     pub fn unreadable(session: SessionId, count: u64, error: &JournalError) -> Self {
         Self {

@@ -17,14 +17,17 @@ pub struct ModelTask<'a> {
     /// Description of the agent or conversation.
     pub description: &'a str,
     /// Number of tools of the agent or conversation.
-    pub tools: usize,
+    pub tool_count: usize,
 }
 
 impl<'a> ModelTask<'a> {
     /// Describes a task.
     #[must_use]
-    pub fn new(description: &'a str, tools: usize) -> Self {
-        Self { description, tools }
+    pub fn new(description: &'a str, tool_count: usize) -> Self {
+        Self {
+            description,
+            tool_count,
+        }
     }
 }
 
@@ -45,14 +48,14 @@ pub enum ModelChoice {
 }
 
 impl ModelChoice {
-    /// Chooses the model with this role.
+    /// Creates the choice of the model with this role.
     #[must_use]
     pub fn role(role: impl Into<String>) -> Self {
         Self::Role(role.into())
     }
 }
 
-/// Chooses the model with this name.
+/// Converts the name of a model to the choice of that model.
 impl From<&str> for ModelChoice {
     fn from(name: &str) -> Self {
         Self::Name(name.to_owned())
@@ -94,7 +97,7 @@ impl fmt::Debug for ModelChoice {
 ///     .with_model("large", large)
 ///     .with_role("smart", "large")
 ///     .with_default("small")
-///     .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()));
+///     .with_auto(|task| (task.tool_count > 10).then(|| "large".to_owned()));
 /// let smart = models.choose(&ModelChoice::role("smart"), &ModelTask::default())?;
 /// # Ok(()) }
 /// ```
@@ -116,7 +119,8 @@ impl Models {
         Self::default()
     }
 
-    /// Adds a model under a name. The first model is the default unless [`with_default`](Self::with_default) sets another.
+    /// Adds a model under a name. The first model is the default unless [`with_default`](Self::with_default) sets
+    /// another.
     #[must_use]
     pub fn with_model(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         let name = name.into();
@@ -149,8 +153,8 @@ impl Models {
     /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for an unknown name or role, with a list of the existing ones, or if the default model is
-    /// needed and there are no models.
+    /// [`ModelError::Configuration`] for an unknown name or role, with a list of the existing ones, or if the choice
+    /// falls on the default model and there is none.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
@@ -198,13 +202,13 @@ impl fmt::Debug for Models {
     }
 }
 
-/// Returns the error for a name or a role that does not exist. `existing` are the names or roles that do.
+/// Returns the error for a name or a role that does not exist, with a list of the `existing` names or roles.
 fn unknown_choice<'a>(problem: &str, name: &str, kind: &str, existing: impl Iterator<Item = &'a String>) -> ModelError {
-    let existing: Vec<_> = existing.map(|name| format!("`{name}`")).collect();
-    let suggestion = if existing.is_empty() {
+    let quoted: Vec<_> = existing.map(|name| format!("`{name}`")).collect();
+    let suggestion = if quoted.is_empty() {
         format!("there are no {kind}; add one to the `Models`")
     } else {
-        format!("the {kind} are {}", existing.join(", "))
+        format!("the {kind} are {}", quoted.join(", "))
     };
     ModelError::Configuration {
         message: format!("{problem} `{name}`"),
@@ -225,11 +229,11 @@ mod tests {
             .with_model("large", model("large-9"))
             .with_role("smart", "large")
             .with_role("broken", "gone")
-            .with_auto(|task| (task.tools > 10).then(|| "large".to_owned()))
+            .with_auto(|task| (task.tool_count > 10).then(|| "large".to_owned()))
     }
 
-    fn chosen(choice: impl Into<ModelChoice>, tools: usize) -> Result<String, ModelError> {
-        let task = ModelTask::new("sorts mail", tools);
+    fn chosen_name(choice: impl Into<ModelChoice>, tool_count: usize) -> Result<String, ModelError> {
+        let task = ModelTask::new("sorts mail", tool_count);
         models()
             .choose(&choice.into(), &task)
             .map(|model| model.name().to_owned())
@@ -238,21 +242,21 @@ mod tests {
     // accept: 141
     #[test]
     fn a_model_is_chosen_by_name_by_role_by_default_or_by_rule() {
-        assert_eq!(chosen("large", 0).unwrap(), "large-9");
-        assert_eq!(chosen(ModelChoice::role("smart"), 0).unwrap(), "large-9");
-        assert_eq!(chosen(ModelChoice::Default, 0).unwrap(), "small-1");
-        assert_eq!(chosen(ModelChoice::Auto, 3).unwrap(), "small-1");
-        assert_eq!(chosen(ModelChoice::Auto, 30).unwrap(), "large-9");
+        assert_eq!(chosen_name("large", 0).unwrap(), "large-9");
+        assert_eq!(chosen_name(ModelChoice::role("smart"), 0).unwrap(), "large-9");
+        assert_eq!(chosen_name(ModelChoice::Default, 0).unwrap(), "small-1");
+        assert_eq!(chosen_name(ModelChoice::Auto, 3).unwrap(), "small-1");
+        assert_eq!(chosen_name(ModelChoice::Auto, 30).unwrap(), "large-9");
     }
 
     // accept: 141
     #[test]
-    fn an_unknown_name_or_role_is_refused_with_the_known_ones() {
-        let error = chosen("huge", 0).unwrap_err();
+    fn an_unknown_name_or_role_is_refused_with_a_list_of_the_existing_ones() {
+        let error = chosen_name("huge", 0).unwrap_err();
         assert_eq!(error.suggestion().unwrap(), "the models are `large`, `small`");
-        let error = chosen(ModelChoice::role("cheap"), 0).unwrap_err();
+        let error = chosen_name(ModelChoice::role("cheap"), 0).unwrap_err();
         assert_eq!(error.suggestion().unwrap(), "the roles are `broken`, `smart`");
-        assert!(chosen(ModelChoice::role("broken"), 0).is_err());
+        assert!(chosen_name(ModelChoice::role("broken"), 0).is_err());
         assert!(
             Models::new()
                 .choose(&ModelChoice::Default, &ModelTask::default())

@@ -6,7 +6,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The model's configuration is invalid: a missing key, a missing scenario, a malformed base URL.
+    /// The configuration is invalid, such as a missing API key, an invalid scenario or a malformed base URL.
     #[error("{message}")]
     Configuration {
         /// The problem.
@@ -49,13 +49,15 @@ pub enum ModelError {
         /// The problem.
         message: String,
     },
-    /// A scripted model received a request that its script does not expect, its script is not valid, or turns were not played.
+    /// A scripted model received a request that its script does not expect, its script is not valid, or turns were not
+    /// played.
     #[error("{message}")]
     Script {
-        /// The turn, and how the request differs from the expected one, or the other problem.
+        /// The problem. If a request differs from the expected one: the turn and the differences.
         message: String,
     },
-    /// The replay cannot continue, because a request or a call differs from the trace, or the trace has no further response.
+    /// The replay cannot continue, because a request or a call differs from the trace, or the trace has no further
+    /// response.
     #[error("{message}")]
     Diverged {
         /// The event and the lines that differ, or the number of responses in the trace.

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::price::Price;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The list prices and context sizes of well-known models. Providers change them, so a table of the user takes precedence.
+/// The list prices and context sizes of well-known models. Providers change them, so a host can extend the table with
+/// one of the user, which takes precedence.
 const WELL_KNOWN: &str = include_str!("model_table.toml");
 
 /// The smallest context of a model, in tokens, that leaves space for a conversation.
@@ -48,8 +49,12 @@ struct FileEntry {
 impl FileEntry {
     /// Returns the price, or `None` if the model has only a `context`. The error states the violated rule.
     fn price(&self) -> Result<Option<Price>, &'static str> {
-        let all = [self.input, self.output, self.cached, self.cache_write];
-        if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
+        let prices = [self.input, self.output, self.cached, self.cache_write];
+        if prices
+            .into_iter()
+            .flatten()
+            .any(|price| !price.is_finite() || price < 0.0)
+        {
             return Err("must not have a price that is negative or not a finite number");
         }
         match (self.input, self.output) {
@@ -57,7 +62,9 @@ impl FileEntry {
                 let price = Price::per_million(input, output).with_cached(self.cached.unwrap_or(input));
                 Ok(Some(price.with_cache_write(self.cache_write.unwrap_or(input))))
             }
-            _ if all.iter().any(Option::is_some) => Err("must have prices of both `input` and `output`, or no prices"),
+            _ if prices.iter().any(Option::is_some) => {
+                Err("must have prices of both `input` and `output`, or no prices")
+            }
             _ if self.context.is_none() => Err("must have prices or a `context`"),
             _ => Ok(None),
         }
@@ -71,12 +78,13 @@ impl ModelTable {
         Self::parse(WELL_KNOWN).unwrap_or_default()
     }
 
-    /// Parses a table: one section per model, with `input`, `output` and optionally `cached` and `cache_write`, or with
-    /// `context`, the largest request in tokens, or with all of them.
+    /// Parses a table with one section per model. A section has prices, a `context` or both. The prices are `input`,
+    /// `output` and optionally `cached` and `cache_write`. The `context` is the size of the largest request, in tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for other keys, for a price that is negative or not finite, for a section without prices
-    /// and `context` or with prices but not both `input` and `output`, and for a context of less than 2,000 tokens.
+    /// [`ErrorKind::Configuration`] for invalid TOML, for other keys, for a price that is negative or not finite, for a
+    /// section that has neither prices nor a `context`, for prices without `input` or `output`, and for a context of
+    /// less than 2,000 tokens.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: BTreeMap<String, FileEntry> = toml::from_str(text)
@@ -104,8 +112,8 @@ impl ModelTable {
         self
     }
 
-    /// Returns the price of a model, if it is known. A dated version that is not in the table, such as `gpt-5-2025-08-07`, has
-    /// the price of its model.
+    /// Returns the price of a model, if it is known. A dated version that is not in the table, such as
+    /// `gpt-5-2025-08-07`, has the price of its model.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         self.entry(model)?.price
@@ -118,7 +126,7 @@ impl ModelTable {
         self.entry(model)?.context_tokens
     }
 
-    /// Returns the entry of a model, or of the model of which it is a dated version.
+    /// Returns the entry of a model. A dated version without an entry has that of its model.
     fn entry(&self, model: &str) -> Option<&ModelEntry> {
         if let Some(entry) = self.0.get(model) {
             return Some(entry);
@@ -150,9 +158,9 @@ mod tests {
             "another model is not a version"
         );
         assert_eq!(list.price("gpt-5-turbo"), None);
-        let own = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
+        let user_table = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
         let expected = Price::per_million(9.0, 9.0).with_cached(1.0);
-        assert_eq!(list.extended_with(own).price("gpt-5"), Some(expected));
+        assert_eq!(list.extended_with(user_table).price("gpt-5"), Some(expected));
     }
 
     #[test]

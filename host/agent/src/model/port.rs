@@ -9,7 +9,7 @@ use super::price::Price;
 use super::request::ChatRequest;
 use super::response::ChatResponse;
 
-/// A language model. Each request is one inference: the loop, never the client of the model, runs the tools.
+/// A language model. Each request is one inference. The client of the model does not run tools; the loop does.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
     /// Returns the model's name, as sent to the provider.
@@ -26,13 +26,14 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
-    /// Returns the price of the model's tokens, if known. [`DescribedModel`](super::DescribedModel) adds a price to any model.
+    /// Returns the price of the model's tokens, if known. [`DescribedModel`](super::DescribedModel) adds a price to any
+    /// model.
     fn price(&self) -> Option<Price> {
         None
     }
 
-    /// Returns the size of the largest request, in tokens, if known. A conversation without a limit of its own summarizes older
-    /// messages beyond three quarters of this size.
+    /// Returns the size of the largest request, in tokens, if known. If a conversation does not set its own limit, it
+    /// summarizes older messages when a request exceeds three quarters of this size.
     fn context_tokens(&self) -> Option<u64> {
         None
     }

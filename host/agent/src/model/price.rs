@@ -127,13 +127,13 @@ impl Price {
     pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_tokens.min(usage.input_tokens);
         let cache_written = usage.cache_write_tokens.min(usage.input_tokens - cached);
-        let counts = [
+        let priced_tokens = [
             (self.input, usage.input_tokens - cached - cache_written),
             (self.cached, cached),
             (self.cache_write, cache_written),
             (self.output, usage.output_tokens),
         ];
-        counts.into_iter().fold(Cost::ZERO, |sum, (price, tokens)| {
+        priced_tokens.into_iter().fold(Cost::ZERO, |sum, (price, tokens)| {
             sum.saturating_add(Cost(price.0.saturating_mul(tokens)))
         })
     }

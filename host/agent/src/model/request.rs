@@ -68,7 +68,8 @@ impl<'a> ChatRequest<'a> {
         self.listener.is_some()
     }
 
-    /// Emits a piece of the response, for a model that streams. The response that the model returns contains all pieces again.
+    /// Emits a piece of the response, for a model that streams. The response that the model returns contains all pieces
+    /// again.
     pub fn emit(&self, delta: ChatDelta<'_>) {
         if let Some(listener) = self.listener {
             listener(delta);
@@ -88,11 +89,11 @@ pub enum Delivery {
     /// Injected tools are declared after the existing ones, so that the prompt before them stays cached.
     #[default]
     List,
-    /// Injected tools are not declared. A declared tool, `call_tool`, calls them by name, and the result that injects a tool
-    /// describes it. For providers whose prompt cache is invalidated by any change of the declared tools.
+    /// Injected tools are not declared. A declared tool, `call_tool`, calls them by name, and the result that injects a
+    /// tool describes it. For providers whose prompt cache is invalidated by any change of the declared tools.
     Gateway,
-    /// The provider adds a tool to the prompt only when the model has searched for it. A conversation rejects this option if
-    /// [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
+    /// The provider adds a tool to the prompt only when the model has searched for it. A conversation rejects this
+    /// option if [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
     Native,
 }
 
@@ -105,11 +106,12 @@ pub struct DeclaredTool {
     pub definition: Arc<ToolDefinition>,
 }
 
-/// Options of an inference. The provider's defaults apply to options that are not set.
+/// Options of an inference. For options that are not set, the defaults of the provider or of its client apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatOptions {
-    /// Limit on the tokens of the response. Clients of providers always send a limit, so that a model that repeats itself ends.
+    /// Limit on the tokens of the response. If it is not set, clients of providers send a default limit, so that a
+    /// model that repeats itself ends.
     pub max_tokens: Option<u32>,
     /// Sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
@@ -118,14 +120,14 @@ pub struct ChatOptions {
     /// The amount of reasoning before an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls. Others ignore
-    /// it. So the prompt must also describe the answer, and the caller must check the answer.
+    /// JSON Schema of the answer. A provider that supports schemas applies it to the answer, not to tool calls. Others
+    /// ignore it. So the prompt must also describe the answer, and the caller must check the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
 }
 
-/// The amount of reasoning before an answer. A model that does not support a level gets the nearest one that it
-/// supports.
+/// The amount of reasoning before an answer. A client sends the nearest level that the provider's API has. The provider
+/// can refuse a level that the model does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasoningEffort {

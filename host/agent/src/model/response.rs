@@ -16,7 +16,7 @@ pub struct ChatResponse {
     pub refusal: Option<String>,
     /// Requested tool calls. The loop replaces an id that is empty, too long or not unique.
     pub tool_calls: Vec<ToolCall>,
-    /// Parts that the provider requires back, such as thinking blocks with signatures.
+    /// Parts that later requests must return to the provider, such as thinking blocks with signatures.
     pub blocks: Vec<ProviderBlock>,
     /// Reason why generation stopped.
     pub finish: FinishReason,
@@ -27,8 +27,8 @@ pub struct ChatResponse {
 }
 
 impl ChatResponse {
-    /// Creates a response with the finish reason [`Stop`](FinishReason::Stop), or [`ToolCalls`](FinishReason::ToolCalls) if
-    /// it has calls.
+    /// Creates a response with the finish reason [`Stop`](FinishReason::Stop), or
+    /// [`ToolCalls`](FinishReason::ToolCalls) if it has calls.
     #[must_use]
     pub fn new(content: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
         let finish = if tool_calls.is_empty() {
@@ -78,7 +78,8 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
-    /// Returns whether the response ended as the model intended. Otherwise its last call may be incomplete.
+    /// Returns whether all calls of a response with this reason are complete. With other reasons, the last call may be
+    /// incomplete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Stop | Self::ToolCalls | Self::Paused)

@@ -72,8 +72,8 @@ pub enum RunFailure {
     /// The model or the connection to it failed.
     #[error("the model failed")]
     Model(#[source] ModelError),
-    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a call of
-    /// an interrupted run is missing.
+    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a
+    /// call of an interrupted run is missing.
     #[error(transparent)]
     Tool(Error),
     /// The caller cancelled the run.
@@ -117,26 +117,26 @@ impl RunFailure {
     #[must_use]
     pub fn report(&self) -> Error {
         let message = self.to_string();
-        let limit = |limit| Error::new(ErrorKind::LoopLimit, Phase::Execute, message.clone()).with_limit(limit);
-        let model = || Error::new(ErrorKind::Model, Phase::Model, message.clone());
+        let limit_error = |limit| Error::new(ErrorKind::LoopLimit, Phase::Execute, message.clone()).with_limit(limit);
+        let model_error = || Error::new(ErrorKind::Model, Phase::Model, message.clone());
         match self {
             Self::IterationLimit { max } => {
-                limit(ExceededLimit::new("iterations_max", u64::from(*max), u64::from(*max))).with_suggestion(
+                limit_error(ExceededLimit::new("iterations_max", u64::from(*max), u64::from(*max))).with_suggestion(
                     "look for a loop in the tool calls, split an overly complex task, or raise `iterations_max`",
                 )
             }
-            Self::TokenLimit { max, used } => limit(ExceededLimit::new("tokens_max", *max, *used))
+            Self::TokenLimit { max, used } => limit_error(ExceededLimit::new("tokens_max", *max, *used))
                 .with_suggestion("reduce the task, or raise `tokens_max`"),
             Self::CostLimit { max, used } => {
-                limit(ExceededLimit::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
+                limit_error(ExceededLimit::new("cost_nano_usd_max", max.nano_usd(), used.nano_usd()))
                     .with_suggestion("reduce the task, use a cheaper model, or raise the budget")
             }
             Self::WallClockLimit { max } => {
                 let max_ms = u64::try_from(max.as_millis()).unwrap_or(u64::MAX);
-                limit(ExceededLimit::new("wall_ms_max", max_ms, max_ms))
+                limit_error(ExceededLimit::new("wall_ms_max", max_ms, max_ms))
                     .with_suggestion("look for the slow tool in the trace, or raise `wall_ms_max`")
             }
-            Self::CallLimit { max } => limit(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
+            Self::CallLimit { max } => limit_error(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
                 .with_suggestion("look for a loop in the tool calls, or raise `calls_max`"),
             Self::UnknownTools { available, .. } => {
                 let suggestion = if available.is_empty() {
@@ -149,25 +149,25 @@ impl RunFailure {
             Self::Model(source) => source.clone().into(),
             Self::Tool(error) => error.clone(),
             Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
-            Self::Length => model()
+            Self::Length => model_error()
                 .with_suggestion("raise the model's `max_tokens`, or start a new conversation if its context is full"),
             Self::Withheld => {
-                model().with_suggestion("rephrase the prompt, or check the content rules of the provider")
+                model_error().with_suggestion("rephrase the prompt, or check the content rules of the provider")
             }
-            Self::AnswerMalformed { .. } => model().with_suggestion("run again, or use the text of the outcome"),
+            Self::AnswerMalformed { .. } => model_error().with_suggestion("run again, or use the text of the outcome"),
         }
     }
 }
 
 impl RunFailure {
-    /// Returns whether a run that failed with this failure did so because an agent inside it failed with `inner`: the agent
-    /// reached the same limit, or it was cancelled when the time of the run was over.
+    /// Returns whether this failure of a run follows from the failure `inner` of an agent inside the run: both reached
+    /// the same limit, or the agent was cancelled because the run reached its time limit.
     pub(crate) fn follows_from(&self, inner: &Self) -> bool {
         match (self, inner) {
-            (Self::TokenLimit { max, .. }, Self::TokenLimit { max: inner, .. }) => max == inner,
-            (Self::CostLimit { max, .. }, Self::CostLimit { max: inner, .. }) => max == inner,
-            (Self::CallLimit { max }, Self::CallLimit { max: inner }) => max == inner,
-            (Self::WallClockLimit { max }, Self::WallClockLimit { max: inner }) => max == inner,
+            (Self::TokenLimit { max, .. }, Self::TokenLimit { max: inner_max, .. }) => max == inner_max,
+            (Self::CostLimit { max, .. }, Self::CostLimit { max: inner_max, .. }) => max == inner_max,
+            (Self::CallLimit { max }, Self::CallLimit { max: inner_max }) => max == inner_max,
+            (Self::WallClockLimit { max }, Self::WallClockLimit { max: inner_max }) => max == inner_max,
             (Self::WallClockLimit { .. }, Self::Cancelled) => true,
             _ => false,
         }

@@ -26,9 +26,9 @@ pub struct RunOutcome {
     pub signal: Option<Signal>,
     /// The number of inferences, without those that summarize the history.
     pub iterations: u32,
-    /// The calls that ran, in the order of their answers.
+    /// The calls that ran, in the order of their results in the history.
     pub tool_calls: Vec<CallRecord>,
-    /// The artifacts of the tool results, in the order of the answers.
+    /// The artifacts of the tool results, in the order of the results in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
     /// The accesses that the host denied to plugins, for the operator.
@@ -51,9 +51,9 @@ impl RunOutcome {
         self.answer.as_deref().unwrap_or_default()
     }
 
-    /// Adds the inferences, the calls, the results and the usage of an earlier run. The answer and the history stay those of
-    /// this run.
-    pub(crate) fn after(mut self, mut earlier: Self) -> Self {
+    /// Adds the inferences, the calls, the artifacts, the denied accesses, the injected and removed tools and the usage
+    /// of an earlier run. The other fields stay those of this run.
+    pub(crate) fn with_earlier_run(mut self, mut earlier: Self) -> Self {
         earlier.tool_calls.append(&mut self.tool_calls);
         earlier.artifacts.append(&mut self.artifacts);
         earlier.denied.append(&mut self.denied);
@@ -100,8 +100,8 @@ pub enum StopReason {
     UnknownTools,
     /// The model or the connection to it failed.
     ModelFailed,
-    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a call of
-    /// an interrupted run is missing.
+    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a
+    /// call of an interrupted run is missing.
     ToolFailed,
     /// The caller cancelled the run.
     Cancelled,
@@ -156,8 +156,8 @@ pub struct RunUsage {
     pub cost_usd: Cost,
     /// The size that the definitions of injected tools added to the prompt, in bytes.
     pub injected_bytes: u64,
-    /// The tokens that injected tools added to requests when they were first sent: measured if the provider reports its usage,
-    /// otherwise estimated.
+    /// The tokens that injected tools added to the requests that first declared them: measured if the provider reports
+    /// its usage, otherwise estimated.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub injected_tokens: u64,
 }
@@ -170,7 +170,7 @@ fn is_zero(tokens: &u64) -> bool {
 mod tests {
     use super::*;
 
-    fn run(injected_tokens: u64) -> RunOutcome {
+    fn run_outcome(injected_tokens: u64) -> RunOutcome {
         RunOutcome {
             answer: Some(injected_tokens.to_string()),
             stop: StopReason::Answered,
@@ -192,8 +192,11 @@ mod tests {
 
     #[test]
     fn usage_of_an_earlier_run_is_added() {
-        let both = run(3).after(run(20));
-        assert_eq!((both.text(), both.iterations), ("3", 2));
-        assert_eq!((both.usage.injected_bytes, both.usage.injected_tokens), (92, 23));
+        let combined = run_outcome(3).with_earlier_run(run_outcome(20));
+        assert_eq!((combined.text(), combined.iterations), ("3", 2));
+        assert_eq!(
+            (combined.usage.injected_bytes, combined.usage.injected_tokens),
+            (92, 23)
+        );
     }
 }

@@ -13,9 +13,9 @@ use crate::model::{Cost, TokenUsage};
 use crate::outcome::RunFailure;
 use toolwit_core::WallClock;
 
-/// The usage of a run or a process, and its budget. Every charge is charged to the parent account too. The parent of a run's
-/// account is the account of its process, and the parent of a nested process's account is the account of the run that called
-/// it.
+/// The usage of a run or a process, and its budget. Every charge also counts for the parent account. The parent of a
+/// run's account is the account of its process. The parent of a nested process's account is the account of the run that
+/// called it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     opened: Instant,
@@ -28,7 +28,7 @@ pub(crate) struct Account {
 struct AccountState {
     budget: Budget,
     used: AccountUsage,
-    /// The limit on calls of a parent account that has refused calls of this account.
+    /// The call limit of a parent account, if this limit has refused calls of this account.
     refusing_limit: Option<u32>,
     /// The agent that failed last in this run.
     failed_agent: Option<FailedAgent>,
@@ -47,7 +47,7 @@ pub(crate) struct AccountUsage {
 pub(crate) struct CallAllowance {
     /// The number of requested calls that may run.
     pub(crate) allowed: u32,
-    /// The limit on calls that refused the others, if any were refused.
+    /// The call limit that refused the remaining requested calls; `None` if all may run.
     pub(crate) refusing_limit: Option<u32>,
 }
 
@@ -118,33 +118,35 @@ impl Account {
 
     /// Charges the requested calls, up to the number that this account and its parents have left.
     ///
-    /// If a parent refuses calls, this account is exhausted too: the budget of the parent stops every agent inside its process.
-    /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
+    /// If a parent refuses calls, this account is exhausted too: the budget of the parent stops every agent inside its
+    /// process. Accounts are always locked from the inner to the outer one, which prevents deadlocks.
     pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
         let max = state.budget.calls_max;
         let calls_left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
-        let own = requested.min(calls_left);
+        let allowed_here = requested.min(calls_left);
         let mut allowance = match &self.parent {
-            Some(parent) => parent.take_calls(own),
+            Some(parent) => parent.take_calls(allowed_here),
             None => CallAllowance {
-                allowed: own,
+                allowed: allowed_here,
                 refusing_limit: None,
             },
         };
         state.used.calls = state.used.calls.saturating_add(allowance.allowed);
         state.refusing_limit = state.refusing_limit.or(allowance.refusing_limit);
-        allowance.refusing_limit = allowance.refusing_limit.or(max.filter(|_| own < requested));
+        allowance.refusing_limit = allowance.refusing_limit.or(max.filter(|_| allowed_here < requested));
         allowance
     }
 
-    /// Returns the first limit of this account or its parents that is reached. A limit of calls counts as reached when the
-    /// limit of a parent has refused calls of this account; [`take_calls`](Self::take_calls) reports the other cases.
+    /// Returns the first limit of this account or its parents that is reached. A call limit is returned only if it
+    /// belongs to a parent and has refused calls of this account. [`take_calls`](Self::take_calls) reports the other
+    /// cases.
     pub(crate) fn reached_limit(&self) -> Option<RunFailure> {
-        let own = self.own_reached_limit();
-        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
+        let own_limit = self.own_reached_limit();
+        own_limit.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
     }
 
+    /// Returns the first limit that is reached according to the state of this account alone.
     fn own_reached_limit(&self) -> Option<RunFailure> {
         let state = self.lock();
         let (budget, used) = (&state.budget, &state.used);
@@ -166,7 +168,7 @@ impl Account {
         let wall_ms = self.wall_left().map(millis);
         let state = self.lock();
         let (budget, used) = (&state.budget, &state.used);
-        let own = RemainingBudget {
+        let own_budget = RemainingBudget {
             tokens: budget.tokens_max.map(|max| max.saturating_sub(used.total_tokens())),
             cost_usd: budget.cost_max.map(|max| max.saturating_sub(used.cost)),
             calls: budget.calls_max.map(|max| max.saturating_sub(used.calls)),
@@ -174,12 +176,12 @@ impl Account {
         };
         drop(state);
         match &self.parent {
-            Some(parent) => own.min(parent.remaining()),
-            None => own,
+            Some(parent) => own_budget.min(parent.remaining()),
+            None => own_budget,
         }
     }
 
-    /// Returns the remaining time budget of this account, without its parents.
+    /// Returns the remaining time budget of this account, regardless of its parents.
     pub(crate) fn wall_left(&self) -> Option<Duration> {
         let wall_max = self.budget().wall_max;
         wall_max.map(|max| max.saturating_sub(self.clock.elapsed()))

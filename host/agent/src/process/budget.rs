@@ -8,8 +8,8 @@ use crate::model::Cost;
 
 /// The limits of the total usage of a process, including nested agents. A field that is `None` is unlimited.
 ///
-/// A budget applies to all runs of a process together, while [`LoopLimits`](crate::LoopLimits) apply to each run. The budget is
-/// checked before each inference and before the calls of each response, so the last inference can exceed it.
+/// A budget applies to all runs of a process together, while [`LoopLimits`](crate::LoopLimits) apply to each run. The
+/// budget is checked before each inference and before the calls of each response, so the last inference can exceed it.
 ///
 /// ```
 /// use std::time::Duration;

@@ -29,7 +29,8 @@ const GOAL_CHARS_MAX: usize = 500;
 /// use toolwit_agent::Process;
 /// use toolwit_core::{NativeTool, NoArguments, ToolError};
 ///
-/// let left = NativeTool::typed("left", "Returns the number of tokens left.", |_: NoArguments, context| async move {
+/// let description = "Returns the number of tokens left.";
+/// let tool = NativeTool::typed("tokens_left", description, |_: NoArguments, context| async move {
 ///     Ok::<_, ToolError>(Process::of(&context)?.remaining().tokens)
 /// })?;
 /// # Ok::<(), toolwit_core::Error>(())
@@ -162,7 +163,7 @@ impl Process {
         self.account.usage().cost
     }
 
-    /// Returns the number of tool calls that were allowed to run, nested agents included.
+    /// Returns the number of tool calls that the budgets allowed to run, nested agents included.
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.account.usage().calls

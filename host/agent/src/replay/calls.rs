@@ -1,4 +1,5 @@
-//! The calls of a replay: executed again if they change nothing and depend on no service, otherwise answered from the trace.
+//! The calls of a replay: executed again if they change nothing and depend on no service, otherwise answered from the
+//! trace.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +14,16 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The beginnings of the granted rules with which the result of a call depends on services, other tools or stored values.
+/// The prefixes of granted rules that let the result of a call depend on services, other tools or stored values.
 const DEPENDENT_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
 
 /// The origin of the result of a replayed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOrigin {
-    /// The call ran again.
+    /// The call was executed again.
     Executed,
-    /// The result is that of the trace.
+    /// The result comes from the trace.
     Trace,
 }
 
@@ -88,11 +89,12 @@ impl CallReplay {
     }
 }
 
-/// Returns whether a replay executes a call again: it changes nothing, and has no rule that makes it depend on services, other
-/// tools or stored values. It may read files, which should be those of the recorded run.
+/// Returns whether a replay executes a call again. Such a call changes nothing, its effect was not declared by a
+/// server, and no rule lets it depend on services, other tools or stored values. It may read files, which should be
+/// those of the recorded run.
 fn is_repeatable(access: &CallAccess) -> bool {
-    let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|kind| rule.starts_with(kind));
-    // The result of a server's tool depends on the server.
+    let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|prefix| rule.starts_with(prefix));
+    // A server declares the effect of a tool that runs on it. The result of such a tool depends on the server.
     access.effect.class == EffectClass::Read
         && access.effect.source != EffectSource::Server
         && !access.grant.iter().any(is_dependent)
@@ -125,18 +127,18 @@ impl Decorator for ReplayedTools {
                 Err(not_recorded_error(tool))
             };
         }
-        let _call = self.0.call_lock.lock().await;
+        let _guard = self.0.call_lock.lock().await;
         if is_repeatable(&access) {
             self.0.record(id, tool, CallOrigin::Executed, Vec::new());
             return tool.call(arguments, context).await;
         }
-        let recorded = self.0.recording.calls.get(id);
-        let recorded = recorded.filter(|call| call.tool == tool.definition().id);
-        let outcome = recorded.and_then(|call| call.outcome.clone());
+        let recorded_call = self.0.recording.calls.get(id);
+        let same_tool_call = recorded_call.filter(|call| call.tool == tool.definition().id);
+        let outcome = same_tool_call.and_then(|call| call.outcome.clone());
         let outcome = outcome.ok_or_else(|| not_recorded_error(tool))?;
         let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
-        let omitted = omitted.map(|artifact| artifact.kind.clone()).collect();
-        self.0.record(id, tool, CallOrigin::Trace, omitted);
+        let omitted_types = omitted.map(|artifact| artifact.kind.clone()).collect();
+        self.0.record(id, tool, CallOrigin::Trace, omitted_types);
         outcome.into_returned()
     }
 }
@@ -150,8 +152,8 @@ fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
 }
 
-/// An approver that repeats the recorded decisions about calls. It approves a call without a recorded decision, since that call
-/// ran without a question.
+/// An approver that repeats the recorded decisions about calls. It approves a call without a recorded decision, since
+/// that call ran without a question.
 pub(super) struct RecordedApprover {
     pub(super) calls: Arc<CallReplay>,
     /// The approver that decides after the fork; `None` to repeat recorded decisions there too.
@@ -164,11 +166,11 @@ impl Approver for RecordedApprover {
         if let (true, Some(approver)) = (self.calls.is_after_fork(&request.id), &self.continuation) {
             return approver.approve(request, context).await;
         }
-        let Some(decided) = self.calls.recording.decisions.get(&request.id) else {
+        let Some(recorded) = self.calls.recording.decisions.get(&request.id) else {
             return Approval::Approved.into();
         };
-        let reason = decided.reason.clone().unwrap_or_default();
-        match (decided.decision, &decided.arguments) {
+        let reason = recorded.reason.clone().unwrap_or_default();
+        match (recorded.decision, &recorded.arguments) {
             (ApprovalDecision::Approved, _) => Approval::Approved,
             (ApprovalDecision::Edited, Some(arguments)) => Approval::Edited {
                 arguments: arguments.clone(),

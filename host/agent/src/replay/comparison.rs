@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The types of events that are not compared: those without an effect on the run, and questions and decisions of persons, which
-/// a replay answers itself.
+/// The types of events that are not compared: those without an effect on the run, and those of questions to a person,
+/// which a replay answers with the recorded decisions.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -37,11 +37,11 @@ pub struct Difference {
     pub replayed: Option<String>,
 }
 
-/// Compares the events of two runs, as JSON. `answered` contains the ids of the calls whose result comes from the trace.
+/// Compares the events of two runs, as JSON. `answered` contains the ids of the calls that the trace answered.
 ///
-/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order. A type of
-/// event that the recorded run does not have at all is not compared. Of the requests to the model that differ, only the first
-/// is returned.
+/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order. A
+/// type of event that the recorded run does not have at all is not compared. Of the requests to the model that differ,
+/// only the first is returned.
 #[must_use]
 pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
     let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
@@ -55,16 +55,16 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
         })
         .collect();
     // A trace of an earlier release may lack a type of event. Such events are not differences.
-    let only_replayed = replayed_events
-        .iter()
-        .filter(|(key, event)| !recorded_events.contains_key(*key) && recorded_types.contains(event.event.as_str()));
+    let only_replayed = replayed_events.iter().filter(|(key, event)| {
+        !recorded_events.contains_key(*key) && recorded_types.contains(event.event_type.as_str())
+    });
     differences.extend(only_replayed.map(|(_, event)| Difference {
         sequence: None,
         ..new_difference(event, None, Some(fields_text(&event.fields)))
     }));
     differences.sort_by_key(|difference| difference.sequence.unwrap_or(u64::MAX));
-    // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first is
-    // returned.
+    // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first
+    // is returned.
     let mut is_first = true;
     differences.retain(|difference| difference.event != "model_asked" || std::mem::take(&mut is_first));
     differences
@@ -73,8 +73,7 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
 /// The compared fields of an event.
 struct ComparedEvent {
     sequence: u64,
-    /// The type of the event.
-    event: String,
+    event_type: String,
     /// The id of its call, if it belongs to one.
     call: Option<String>,
     fields: BTreeMap<String, Value>,
@@ -109,14 +108,14 @@ fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Event
         if is_answered {
             fields.remove("kind");
         }
-        let subject = call.clone().unwrap_or_default();
-        let count = counts.entry((event.to_owned(), subject.clone())).or_default();
+        let call_id = call.clone().unwrap_or_default();
+        let count = counts.entry((event.to_owned(), call_id.clone())).or_default();
         *count += 1;
         compared.insert(
-            (event.to_owned(), subject, *count),
+            (event.to_owned(), call_id, *count),
             ComparedEvent {
                 sequence: object.get("sequence").and_then(Value::as_u64).unwrap_or(0),
-                event: event.to_owned(),
+                event_type: event.to_owned(),
                 call,
                 fields,
             },
@@ -131,10 +130,10 @@ fn compared_fields(object: &Map<String, Value>) -> BTreeMap<String, Value> {
     for (name, value) in object {
         match value {
             Value::Object(inner) if name == "start" || name == "outcome" => {
-                let inner = inner
+                let inner_fields = inner
                     .iter()
-                    .filter(|(name, _)| !is_ignored_field(name) && *name != "usage");
-                fields.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value.clone())));
+                    .filter(|(inner_name, _)| !is_ignored_field(inner_name) && *inner_name != "usage");
+                fields.extend(inner_fields.map(|(inner_name, value)| (format!("{name}.{inner_name}"), value.clone())));
             }
             _ if is_ignored_field(name) => {}
             _ => drop(fields.insert(name.clone(), value.clone())),
@@ -168,7 +167,7 @@ fn compare(recorded: &ComparedEvent, replayed: &ComparedEvent) -> Option<Differe
 fn new_difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<String>) -> Difference {
     Difference {
         sequence: Some(event.sequence),
-        event: event.event.clone(),
+        event: event.event_type.clone(),
         call: event.call.clone(),
         recorded,
         replayed,
@@ -191,30 +190,30 @@ mod tests {
 
     use super::*;
 
-    fn finished(sequence: u64, id: &str, content: &str) -> Value {
+    fn finished_event(sequence: u64, id: &str, content: &str) -> Value {
         json!({"event": "tool_finished", "sequence": sequence, "at_ms": sequence, "id": id, "content": content, "wall_ms": sequence})
     }
 
     #[test]
     fn events_of_a_call_are_compared_in_any_order_and_without_times() {
-        let recorded = [finished(1, "a", "1"), finished(2, "b", "2")];
-        let replayed = [finished(8, "b", "2"), finished(9, "a", "1")];
+        let recorded = [finished_event(1, "a", "1"), finished_event(2, "b", "2")];
+        let replayed = [finished_event(8, "b", "2"), finished_event(9, "a", "1")];
         assert!(differences(&recorded, &replayed, &HashSet::new()).is_empty());
     }
 
     #[test]
     fn changed_missing_and_added_events_are_differences() {
-        let recorded = [finished(1, "a", "1"), finished(2, "b", "2")];
-        let replayed = [finished(1, "a", "x"), finished(2, "c", "3")];
-        let found = differences(&recorded, &replayed, &HashSet::new());
-        let calls: Vec<_> = found
+        let recorded = [finished_event(1, "a", "1"), finished_event(2, "b", "2")];
+        let replayed = [finished_event(1, "a", "x"), finished_event(2, "c", "3")];
+        let actual = differences(&recorded, &replayed, &HashSet::new());
+        let calls: Vec<_> = actual
             .iter()
             .map(|difference| difference.call.as_deref().unwrap())
             .collect();
         assert_eq!(calls, ["a", "b", "c"]);
-        assert_eq!(found[0].recorded.as_deref(), Some("content: 1"));
-        assert_eq!(found[0].replayed.as_deref(), Some("content: x"));
-        assert!(found[1].replayed.is_none() && found[2].recorded.is_none());
+        assert_eq!(actual[0].recorded.as_deref(), Some("content: 1"));
+        assert_eq!(actual[0].replayed.as_deref(), Some("content: x"));
+        assert!(actual[1].replayed.is_none() && actual[2].recorded.is_none());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::model::ChatRequest;
 use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, Error, ErrorKind, Message, Phase, Role, ToolId};
 
-/// A request or a call of a replay that differs from its trace: another request to the model, another tool or other
-/// arguments. The trace has no answer to it, so the replay ends there.
+/// A request or a call of a replay that differs from its trace: another request to the model, or a call with another
+/// tool or other arguments. The trace has no answer to it, so the replay ends there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("the replay differs from event {sequence} of the trace: {subject}\n{}", diff.join("\n"))]
 #[non_exhaustive]
@@ -20,8 +20,8 @@ pub struct Divergence {
     pub sequence: u64,
     /// The request or the call that differs.
     pub subject: String,
-    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and they
-    /// contain only printable characters. If no line differs, one line states what else can differ.
+    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and
+    /// they contain only printable characters. If no line differs, one line lists the other parts that can differ.
     pub diff: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ impl Divergence {
         }
     }
 
-    /// Describes another request to the model than the one that the event `sequence` announced.
+    /// Describes a request to the model that differs from the one that the event `sequence` announced.
     pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
         let conversation_entries = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
-        let before = conversation_entries.take_while(|entry| entry.sequence < sequence);
-        let events: Vec<_> = before.map(|entry| entry.event.clone()).collect();
-        let recorded = messages(&events, &error_text(&interrupted_call()));
+        let earlier_entries = conversation_entries.take_while(|entry| entry.sequence < sequence);
+        let events: Vec<_> = earlier_entries.map(|entry| entry.event.clone()).collect();
+        let recorded_messages = messages(&events, &error_text(&interrupted_call()));
         let tools = visible_tools(&events);
-        let recorded = request_text(tools.iter().map(ToString::to_string), &recorded);
+        let recorded = request_text(tools.iter().map(ToString::to_string), &recorded_messages);
         let names = request.tools.iter().map(|tool| tool.name.to_string());
         let replayed = request_text(names, request.messages);
         Self::new(
@@ -69,7 +69,7 @@ impl Divergence {
         )
     }
 
-    /// Describes a call that the trace does not have, or has with another tool or other arguments.
+    /// Describes a call that the trace does not have, or that it has with another tool or other arguments.
     pub(super) fn of_call(
         sequence: u64,
         id: &str,
@@ -87,7 +87,8 @@ impl Divergence {
     }
 }
 
-/// Returns whether two starts have the same arguments, or one of them is missing, so that there is nothing to compare.
+/// Returns whether two starts of a call have the same arguments. A missing start is not compared and counts as the
+/// same.
 pub(super) fn has_same_arguments(one: Option<&RecordedStart>, other: Option<&RecordedStart>) -> bool {
     one.zip(other)
         .is_none_or(|(one, other)| one.arguments == other.arguments)
@@ -116,7 +117,8 @@ fn argument_lines(arguments: &Arguments) -> Vec<String> {
     lines
 }
 
-/// Returns the tools and the messages of a request, as lines. They lack the system message, which a trace does not have.
+/// Returns the tools and the messages of a request, as lines. They lack the system message, which a trace does not
+/// have.
 fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> String {
     let mut lines: Vec<_> = tools.map(|name| format!("tool: {name}")).collect();
     for message in messages {
@@ -135,23 +137,26 @@ fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> St
 
 /// Returns JSON whose objects have their fields in alphabetical order.
 fn canonical_json(value: &Value) -> String {
-    fn sorted(value: &Value) -> Value {
+    fn with_sorted_fields(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
                 let mut fields: Vec<_> = fields.iter().collect();
                 fields.sort_by_key(|(name, _)| *name);
-                let fields = fields.into_iter().map(|(name, value)| (name.clone(), sorted(value)));
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), with_sorted_fields(value)));
                 Value::Object(fields.collect())
             }
-            Value::Array(items) => items.iter().map(sorted).collect(),
+            Value::Array(items) => items.iter().map(with_sorted_fields).collect(),
             other => other.clone(),
         }
     }
-    sorted(value).to_string()
+    with_sorted_fields(value).to_string()
 }
 
-/// Returns the id of the call that the event answers, if the call did not start. Returns `None` for other events.
-pub(super) fn refused_call(event: &Event) -> Option<&str> {
+/// Returns the id of the call that the event answers without a start: with a refusal or with guidance. Returns `None`
+/// for other events.
+pub(super) fn refused_call_id(event: &Event) -> Option<&str> {
     match event {
         Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),
         _ => None,

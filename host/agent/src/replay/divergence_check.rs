@@ -1,9 +1,9 @@
-//! The comparison of the requests and calls of a replay with those of its trace, before they are answered.
+//! The comparison of the requests and calls of a replay with those of its trace, before the replay answers them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::divergence::{Divergence, has_same_arguments, refused_call};
+use super::divergence::{Divergence, has_same_arguments, refused_call_id};
 use super::recording::{Recording, RequestDigest};
 use crate::event::Event;
 use crate::model::ChatRequest;
@@ -20,7 +20,7 @@ pub(super) struct DivergenceCheck {
 
 #[derive(Default)]
 struct CheckState {
-    /// The digest of the request that the last event announced and that was not compared yet.
+    /// The digest of the last announced request, if it was not compared yet.
     announced_digest: Option<String>,
     /// The first request or call that differs.
     divergence: Option<Divergence>,
@@ -65,7 +65,8 @@ impl DivergenceCheck {
         }
     }
 
-    /// Returns the divergence of the start of a call; `None` if the start is equal to that of the trace or is not compared.
+    /// Returns the divergence of the start of a call; `None` if the start is equal to that of the trace or is not
+    /// compared.
     fn compare_start(&self, event: &Event) -> Option<Divergence> {
         let Event::ToolStarted { id, tool, start, .. } = event else {
             return None;
@@ -91,17 +92,17 @@ impl DivergenceCheck {
         ))
     }
 
-    /// Returns the number of the event with which the recorded run answered a call that did not start, or `None` if the trace
-    /// has no such event.
+    /// Returns the number of the event with which the recorded run answered a call that did not start, or `None` if the
+    /// trace has no such event.
     fn sequence_of_refusal(&self, id: &str) -> Option<u64> {
         let mut entries = self.recording.entries().iter();
         let refusal = entries.find(|entry| {
-            entry.origin.parent_call.is_none() && refused_call(&entry.event).is_some_and(|refused| refused == id)
+            entry.origin.parent_call.is_none() && refused_call_id(&entry.event).is_some_and(|refused| refused == id)
         });
         refusal.map(|entry| entry.sequence)
     }
 
-    /// Returns whether differences from the event `sequence` on are allowed.
+    /// Returns whether an event may differ from the trace, because it comes at the fork or after it.
     fn is_after_fork(&self, sequence: u64) -> bool {
         self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(|fork| sequence >= fork)
     }

@@ -11,26 +11,26 @@ const LINE_CHARS_MAX: usize = 200;
 /// The number of equal characters that are shown before the first one that differs in a long line.
 const COMMON_CHARS_SHOWN: usize = 40;
 
-/// Returns the lines between the common beginning and the common end of two texts: those of `before` after `-`, then those of
-/// `after` after `+`.
+/// Returns the lines between the common beginning and the common end of two texts: those of `before` after `-`, then
+/// those of `after` after `+`.
 #[must_use]
 pub fn line_diff(before: &str, after: &str) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
-    let start = before
+    let common_start = before
         .iter()
         .zip(&after)
         .take_while(|(one, other)| one == other)
         .count();
-    let (old, new) = (&before[start..], &after[start..]);
+    let (old, new) = (&before[common_start..], &after[common_start..]);
     let pairs = old.iter().rev().zip(new.iter().rev());
-    let end = pairs.take_while(|(one, other)| one == other).count();
-    let removed = old[..old.len() - end].iter().map(|line| format!("-{line}"));
-    let added = new[..new.len() - end].iter().map(|line| format!("+{line}"));
+    let common_end = pairs.take_while(|(one, other)| one == other).count();
+    let removed = old[..old.len() - common_end].iter().map(|line| format!("-{line}"));
+    let added = new[..new.len() - common_end].iter().map(|line| format!("+{line}"));
     removed.chain(added).collect()
 }
 
-/// Returns the first lines of a difference, each printable and cut to the maximum length. If one line was replaced by another,
-/// the part that both have at their beginning is shortened.
+/// Returns the first lines of a difference, each printable and cut to the maximum length. If one line was replaced by
+/// another, their common beginning is shortened.
 pub(super) fn limit_diff(diff: Vec<String>) -> Vec<String> {
     let common = common_chars(&diff);
     let omitted = diff.len().saturating_sub(LINES_MAX);
@@ -45,7 +45,8 @@ pub(super) fn limit_diff(diff: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the number of equal characters with which both lines begin, if one line was replaced by another; otherwise 0.
+/// Returns the number of equal characters with which both lines begin, if one line was replaced by another; otherwise
+/// 0.
 fn common_chars(diff: &[String]) -> usize {
     let [removed, added] = diff else { return 0 };
     let (Some(removed), Some(added)) = (removed.strip_prefix('-'), added.strip_prefix('+')) else {
@@ -55,7 +56,8 @@ fn common_chars(diff: &[String]) -> usize {
     pairs.take_while(|(one, other)| one == other).count()
 }
 
-/// Returns a line in printable form, without most of the `common` characters at its start, and cut to the maximum length.
+/// Returns a line in printable form, without most of the `common` characters at its start, and cut to the maximum
+/// length.
 fn shorten_line(line: &str, common: usize) -> String {
     let skipped = common.saturating_sub(COMMON_CHARS_SHOWN);
     let (sign, text) = line.split_at(line.chars().next().map_or(0, char::len_utf8));
@@ -64,8 +66,8 @@ fn shorten_line(line: &str, common: usize) -> String {
     if text.chars().count() > skipped + LINE_CHARS_MAX {
         short.push('…');
     }
-    let start = if skipped > 0 { "…" } else { "" };
-    format!("{sign}{start}{short}")
+    let ellipsis = if skipped > 0 { "…" } else { "" };
+    format!("{sign}{ellipsis}{short}")
 }
 
 #[cfg(test)]
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_difference_is_printable_and_short() {
+    fn a_limited_difference_is_printable_and_short() {
         let before: Vec<_> = (0..1000).map(|line| format!("{line}\u{1b}[31m")).collect();
         let lines = limit_diff(line_diff(&before.join("\n"), ""));
         assert_eq!(lines.len(), LINES_MAX + 1);
@@ -99,7 +101,7 @@ mod tests {
         assert_eq!(
             removed[0],
             format!("-{common}{common}"),
-            "two removed lines are no pair"
+            "two removed lines are not a replacement"
         );
         assert!(limit_diff(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
     }

@@ -9,16 +9,16 @@ use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// The model of a replay. It returns the recorded responses, in order. From the fork on, another answer and another model take
-/// precedence.
+/// The model of a replay. It returns the recorded responses, in order. After the fork, another answer and another model
+/// take precedence, if they are set.
 pub(super) struct RecordedModel {
     pub(super) recording: Arc<Recording>,
     pub(super) name: String,
-    /// The number of the event from which on the other answer and the other model take precedence.
+    /// The number of the event at which the fork is; `None` for a replay without a fork.
     pub(super) fork: Option<u64>,
-    /// The other answer: the text of the first response after the fork.
-    pub(super) answer: Option<String>,
-    /// The other model, which responds after the fork.
+    /// The text of the first response after the fork; `None` for the recorded response.
+    pub(super) answer_after_fork: Option<String>,
+    /// The model that responds after the fork; `None` for the recorded responses.
     pub(super) continuation: Option<Arc<dyn ChatModel>>,
     /// The index of the next recorded response.
     next_index: AtomicUsize,
@@ -36,7 +36,7 @@ impl RecordedModel {
             check: Arc::new(DivergenceCheck::new(recording.clone(), fork, is_live.clone())),
             recording,
             fork,
-            answer: None,
+            answer_after_fork: None,
             continuation: None,
             next_index: AtomicUsize::new(0),
             is_answer_used: AtomicBool::new(false),
@@ -44,9 +44,9 @@ impl RecordedModel {
         }
     }
 
-    /// Returns whether a response comes at the fork or after it. `sequence` is the number of its event; `None` if the trace
-    /// does not have the response.
-    fn is_past_fork(&self, sequence: Option<u64>) -> bool {
+    /// Returns whether a response comes at the fork or after it. `sequence` is the number of its event; `None` if the
+    /// trace does not have the response.
+    fn is_after_fork(&self, sequence: Option<u64>) -> bool {
         self.fork
             .is_some_and(|fork| sequence.is_none_or(|sequence| sequence >= fork))
     }
@@ -64,12 +64,12 @@ impl ChatModel for RecordedModel {
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        let number = self.next_index.fetch_add(1, Ordering::Relaxed);
-        let recorded = self.recording.answers.get(number);
-        if self.is_past_fork(recorded.map(|answer| answer.sequence)) {
+        let index = self.next_index.fetch_add(1, Ordering::Relaxed);
+        let recorded = self.recording.responses.get(index);
+        if self.is_after_fork(recorded.map(|response| response.sequence)) {
             self.is_live.store(true, Ordering::Relaxed);
             if let Some(answer) = self
-                .answer
+                .answer_after_fork
                 .as_ref()
                 .filter(|_| !self.is_answer_used.swap(true, Ordering::Relaxed))
             {
@@ -80,17 +80,17 @@ impl ChatModel for RecordedModel {
             }
         }
         self.check
-            .check_request(recorded.and_then(|answer| answer.request.as_ref()), &request);
+            .check_request(recorded.and_then(|response| response.request.as_ref()), &request);
         if let Some(divergence) = self.check.divergence() {
             return Err(ModelError::Diverged {
                 message: divergence.to_string(),
             });
         }
-        let Some(answer) = recorded else {
-            let responses = self.recording.answers.len();
-            let message = format!("the trace has {responses} responses of the model, and the replay needs another one");
+        let Some(response) = recorded else {
+            let count = self.recording.responses.len();
+            let message = format!("the trace has {count} responses of the model, and the replay needs another one");
             return Err(ModelError::Diverged { message });
         };
-        answer.response()
+        response.to_result()
     }
 }

@@ -8,13 +8,13 @@ use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedSta
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
-/// A trace that was read: its events, the responses of the model, and the calls and decisions by id. Responses, calls and
-/// decisions are those of the conversation itself, without its agents.
+/// A trace that was read: its events, the responses of the model, and the calls and decisions by id. Responses, calls
+/// and decisions are those of the conversation itself, without its agents.
 #[derive(Clone, Debug)]
 pub struct Recording {
     entries: Vec<TraceEntry>,
     /// The responses in order, and among them the refusals of requests that exceed the context.
-    pub(super) answers: Vec<RecordedAnswer>,
+    pub(super) responses: Vec<RecordedResponse>,
     pub(super) calls: HashMap<String, RecordedCall>,
     pub(super) decisions: HashMap<String, RecordedApprovalDecision>,
 }
@@ -51,13 +51,13 @@ impl From<RecordingError> for Error {
     }
 }
 
-/// A response of the model, or the refusal of a request that exceeds the context. The text is a summary if the request was one
-/// to summarize the history.
+/// A response of the model, or the refusal of a request that exceeds the context. The text is a summary if the request
+/// asked for a summary of the history.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RecordedAnswer {
-    /// The number of the event that records it.
+pub(super) struct RecordedResponse {
+    /// The number of the event that records the response or the refusal.
     pub(super) sequence: u64,
-    /// The request that was answered; `None` if the trace has no requests.
+    /// The answered request; `None` if the trace does not have it.
     pub(super) request: Option<RequestDigest>,
     content: String,
     reasoning: String,
@@ -79,16 +79,16 @@ pub(super) struct RequestDigest {
 /// A call that started.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedCall {
-    /// The number of the event with which it started.
+    /// The number of the event with which the call started.
     pub(super) sequence: u64,
     pub(super) tool: ToolId,
-    /// The record of its start; `None` if the conversation had no journal.
+    /// The record of the start; `None` if the conversation had no journal.
     pub(super) start: Option<RecordedStart>,
-    /// Its outcome; `None` if it did not end, or the conversation had no journal.
+    /// The outcome; `None` if the call did not end, or the conversation had no journal.
     pub(super) outcome: Option<RecordedOutcome>,
 }
 
-impl RecordedAnswer {
+impl RecordedResponse {
     /// Creates the refusal of a request that exceeds the context.
     fn refused(sequence: u64, request: Option<RequestDigest>) -> Self {
         Self {
@@ -99,8 +99,8 @@ impl RecordedAnswer {
         }
     }
 
-    /// Returns the response, or the error of a refused request.
-    pub(super) fn response(&self) -> Result<ChatResponse, ModelError> {
+    /// Returns the response, or an error if the request was refused.
+    pub(super) fn to_result(&self) -> Result<ChatResponse, ModelError> {
         if self.is_refused {
             return Err(ModelError::ContextExceeded {
                 status: 400,
@@ -147,7 +147,7 @@ impl Recording {
     fn from_entries(entries: Vec<TraceEntry>) -> Self {
         let mut recording = Self {
             entries: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
             calls: HashMap::new(),
             decisions: HashMap::new(),
         };
@@ -159,8 +159,8 @@ impl Recording {
         recording
     }
 
-    /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer: at most the last
-    /// request, and before it one that the provider refused.
+    /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer so far:
+    /// the last request, and possibly an earlier one that the provider refused.
     fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
@@ -181,7 +181,7 @@ impl Recording {
             } => {
                 // The calls as the model wrote them. The event has them only if the history has them in another form.
                 let calls = if requested.is_empty() { tool_calls } else { requested };
-                self.answers.push(RecordedAnswer {
+                self.responses.push(RecordedResponse {
                     sequence: entry.sequence,
                     request: open_requests.drain(..).next_back(),
                     content: content.clone(),
@@ -197,15 +197,15 @@ impl Recording {
                 let summary_request = open_requests.pop();
                 let refused_request = open_requests.drain(..).next_back();
                 if event.is_after_refusal {
-                    self.answers
-                        .push(RecordedAnswer::refused(entry.sequence, refused_request));
+                    self.responses
+                        .push(RecordedResponse::refused(entry.sequence, refused_request));
                 }
-                self.answers.push(RecordedAnswer {
+                self.responses.push(RecordedResponse {
                     sequence: entry.sequence,
                     request: summary_request,
                     content: event.summary.clone(),
                     usage: event.usage,
-                    ..RecordedAnswer::default()
+                    ..RecordedResponse::default()
                 });
             }
             Event::ToolStarted { id, tool, start, .. } => {
@@ -293,18 +293,18 @@ impl Recording {
     }
 }
 
-/// A call of a trace.
+/// A call of a trace that started.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RecordedTraceCall<'r> {
-    /// The number of the event with which it started.
+    /// The number of the event with which the call started.
     pub sequence: u64,
-    /// Its id.
+    /// The id of the call.
     pub id: &'r str,
     /// The id of the tool.
     pub tool: &'r ToolId,
-    /// The record of its start; `None` if the conversation had no journal.
+    /// The record of the start; `None` if the conversation had no journal.
     pub start: Option<&'r RecordedStart>,
-    /// Its outcome; `None` if it did not end, or the conversation had no journal.
+    /// The outcome; `None` if the call did not end, or the conversation had no journal.
     pub outcome: Option<&'r RecordedOutcome>,
 }

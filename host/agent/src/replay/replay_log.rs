@@ -9,8 +9,8 @@ use super::recording::Recording;
 use crate::event::{Event, Observer, TRACE_VERSION, TraceEntry};
 use toolwit_core::Origin;
 
-/// The replayed events, with the time and the ids of the trace instead of their own and without durations, so that two replays
-/// have the same events.
+/// The replayed events. They have the time and the ids of the trace instead of their own, and durations of zero, so
+/// that two replays have the same events.
 pub(super) struct ReplayLog {
     /// The time of the first event of the trace, in milliseconds since 1970 UTC, which all replayed events have.
     at_ms: u64,
@@ -41,12 +41,12 @@ impl ReplayLog {
             Event::TurnStarted { loop_id, .. } => Some(loop_id.clone()),
             _ => None,
         });
-        let is_event = |entry: &&TraceEntry| !matches!(entry.event, Event::TraceStarted { .. });
+        let is_run_event = |entry: &&TraceEntry| !matches!(entry.event, Event::TraceStarted { .. });
         let log = Self {
             at_ms: recording.started_at_ms(),
             process: conversation_entries
                 .clone()
-                .find(is_event)
+                .find(is_run_event)
                 .map_or_else(String::new, |entry| entry.origin.process.clone()),
             run_ids: run_ids.collect(),
             check,
@@ -78,13 +78,13 @@ impl ReplayLog {
             state.compared_count = Some(state.entries.len());
         }
         if let Event::TurnStarted { loop_id, .. } = &mut event {
-            let number = state.run_count;
+            let index = state.run_count;
             state.run_count += 1;
             *loop_id = self
                 .run_ids
-                .get(number)
+                .get(index)
                 .cloned()
-                .unwrap_or_else(|| format!("run-{}", number + 1));
+                .unwrap_or_else(|| format!("run-{}", index + 1));
         }
         let entry = TraceEntry {
             version: TRACE_VERSION,
@@ -96,8 +96,8 @@ impl ReplayLog {
         let Ok(mut value) = serde_json::to_value(&entry) else {
             return;
         };
-        if let Some(wall) = value.get_mut("wall_ms") {
-            *wall = 0.into();
+        if let Some(wall_ms) = value.get_mut("wall_ms") {
+            *wall_ms = 0.into();
         }
         state.entries.push(value);
     }

@@ -18,10 +18,10 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator}
 
 /// A traced conversation that is to run again, and the settings of its replay.
 ///
-/// The responses of the model are those of the trace. A call that changes nothing and uses no HTTP, no tool server, no other
-/// tools and no key-value store runs again, under the current grants. Every other call is answered from the trace. Calls run
-/// one after the other. Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`, and provide
-/// the files of the recorded run.
+/// The responses of the model are those of the trace. A call that changes nothing and uses no HTTP, no tool server, no
+/// other tools and no key-value store runs again, under the current grants. Every other call is answered from the
+/// trace. Calls run one after the other. Freeze the clocks and the randomness of the plugins, such as with
+/// `ToolwitBuilder::frozen`, and provide the files of the recorded run.
 ///
 /// Each request to the model and each call must be equal to that of the trace. The first one that differs ends the run
 /// with a [`Divergence`]: an error with the number of the event and a diff.
@@ -82,7 +82,8 @@ impl Replay {
     }
 
     /// Sets the fork: the number of the event from which on calls run as in a new conversation. Unless another
-    /// [answer](Self::with_answer) or [model](Self::with_model) is set, the responses after it remain those of the trace.
+    /// [answer](Self::with_answer) or [model](Self::with_model) is set, the responses after the fork remain those of
+    /// the trace.
     #[must_use]
     pub fn with_fork(mut self, sequence: u64) -> Self {
         self.fork = Some(sequence);
@@ -108,7 +109,7 @@ impl Replay {
     pub fn start(self) -> StartedReplay {
         let recording = Arc::new(self.recording);
         let mut model = RecordedModel::new(recording.clone(), self.fork);
-        model.answer = self.answer;
+        model.answer_after_fork = self.answer;
         model.continuation = self.model;
         let (is_live, check) = (model.is_live.clone(), model.check.clone());
         let calls = CallReplay::new(recording.clone(), self.fork, is_live, check);
@@ -160,8 +161,8 @@ impl StartedReplay {
         calls.clone()
     }
 
-    /// Returns the request or the call at which the replay ended, because the trace has another one. Returns `None` if the
-    /// replay has not differed so far.
+    /// Returns the request or the call at which the replay ended, because the trace has another one. Returns `None` if
+    /// the replay has not differed so far.
     #[must_use]
     pub fn divergence(&self) -> Option<Divergence> {
         self.model.check.divergence()
@@ -170,19 +171,21 @@ impl StartedReplay {
     /// Returns the differences from the trace before a [divergence](Self::divergence), without the divergence itself.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
-        let answered = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
-        let answered: HashSet<_> = answered.map(|call| call.id).collect();
+        let answered_calls = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
+        let answered: HashSet<_> = answered_calls.map(|call| call.id).collect();
         let end = self.divergence().map(|divergence| divergence.sequence);
-        let recorded = self.recording.entries().iter();
-        let recorded = recorded.filter(|entry| end.is_none_or(|end| entry.sequence <= end));
-        let recorded: Vec<_> = recorded.filter_map(|entry| serde_json::to_value(entry).ok()).collect();
+        let entries = self.recording.entries().iter();
+        let compared_entries = entries.filter(|entry| end.is_none_or(|end| entry.sequence <= end));
+        let recorded: Vec<_> = compared_entries
+            .filter_map(|entry| serde_json::to_value(entry).ok())
+            .collect();
         let mut differences = differences(&recorded, &self.log.entries_before_divergence(), &answered);
         differences.retain(|difference| end.is_none() || difference.sequence != end);
         differences
     }
 
-    /// Returns the lines of the replay's own trace. All events have the time of the first recorded event and the recorded ids,
-    /// and no durations, so that two replays of a trace have the same lines.
+    /// Returns the lines of the replay's own trace. All events have the time of the first recorded event, the recorded
+    /// ids and durations of zero, so that two replays of a trace have the same lines.
     #[must_use]
     pub fn trace(&self) -> String {
         self.log

@@ -17,8 +17,8 @@ use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
-/// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
-/// ignores its cancellation token is dropped.
+/// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code
+/// that ignores its cancellation token is dropped.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// The reason why no further call of a response may start after an error that only the operator can fix.
@@ -37,8 +37,9 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an earlier
-    /// call may lock or change the tool. Contains the definition that the tool had when the model called it, if it existed.
+    /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an
+    /// earlier call may lock or change the tool. Contains the definition that the tool had when the model called it, if
+    /// it existed.
     Unresolved(Option<Arc<ToolDefinition>>),
     /// The call can start, unless an earlier call must end first.
     Waiting(NamedTool),
@@ -70,7 +71,7 @@ pub(super) struct FinishedCall {
     /// The time for which the tool ran. For an abandoned call, it includes the decision whether the call may run.
     pub(super) wall: Duration,
     /// The arguments with which the call ran, if a person edited those of the model.
-    pub(super) edited: Option<Arguments>,
+    pub(super) edited_arguments: Option<Arguments>,
 }
 
 impl FinishedCall {
@@ -78,7 +79,7 @@ impl FinishedCall {
         Self {
             outcome,
             wall,
-            edited: None,
+            edited_arguments: None,
         }
     }
 
@@ -99,8 +100,8 @@ pub(super) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Returns the outcome as a journal records it. The text for the model has no details of an error that only the operator
-    /// can fix.
+    /// Returns the outcome as a journal records it. The text for the model has no details of an error that only the
+    /// operator can fix.
     pub(super) fn to_recorded(&self, tool: &NamedTool) -> RecordedOutcome {
         let error = match self {
             Self::Returned(returned) => match returned.as_ref() {
@@ -174,10 +175,11 @@ impl CallQueue {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. If no further call may start, refuses all waiting calls.
+    /// Starts every call that does not have to wait for another. If no further call may start, refuses all waiting
+    /// calls.
     ///
-    /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group also
-    /// waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
+    /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group
+    /// also waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
     pub(super) fn start<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
     where
         F: Future<Output = FinishedCall> + Send + 'static,
@@ -245,7 +247,7 @@ impl CallQueue {
         self.halt_error.get_or_insert_with(|| not_run(kind, reason));
     }
 
-    /// Drops the running calls.
+    /// Drops the running calls, which end as abandoned.
     fn abandon(&mut self) {
         self.running.clear();
         for call in &mut self.pending {

@@ -1,4 +1,5 @@
-//! Results of calls: appending them to the history, evaluating strategies, sending output to the user and emitting events.
+//! Results of calls: appending them to the history, evaluating strategies, sending output to the user and emitting
+//! events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -41,8 +42,8 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
     });
 }
 
-/// Answers a call that ended, and adds its request to end the run, if any, to `end_requests`. Returns the result, which lists
-/// the names of the tools that it injected.
+/// Answers a call that ended, and adds its request to end the run, if any, to `end_requests`. Returns the result, which
+/// lists the names of the tools that it injected.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
@@ -53,8 +54,9 @@ pub(super) fn record_call(
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, end_requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
-    let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
-    let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
+    let edited = finished.edited_arguments;
+    let heading = edited.as_ref().map(edited_heading).unwrap_or_default();
+    let arguments = edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
     let call = call.history_call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
@@ -91,7 +93,7 @@ pub(super) fn record_call(
     result
 }
 
-/// Returns the heading that informs the model that the call ran with other arguments than it wrote.
+/// Returns the heading that informs the model that the call ran with other arguments than those that the model wrote.
 fn edited_heading(arguments: &Arguments) -> String {
     let arguments = serde_json::to_string(arguments).unwrap_or_default();
     format!("[the user changed the arguments of this call to {arguments}]\n")
@@ -110,8 +112,8 @@ pub(super) struct ArrivedResult {
 }
 
 impl ArrivedResult {
-    /// Appends the result to the history and applies its injection. Then emits the event that `new_event` creates from the text
-    /// for the model and the types of the artifacts.
+    /// Appends the result to the history and applies its injection. Then emits the event that `new_event` creates from
+    /// the text for the model and the types of the artifacts.
     pub(super) fn record(
         self,
         run: &mut RunState<'_>,
@@ -132,11 +134,11 @@ impl ArrivedResult {
         }
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
-        let full = self.heading + &result.content() + &descriptions;
-        let truncated = conversation.long_results.truncate(&full);
-        let (content, full) = match &truncated {
-            Some(truncated) => (truncated.content.clone(), full),
-            None => (full, String::new()),
+        let full_text = self.heading + &result.content() + &descriptions;
+        let truncated = conversation.long_results.truncate(&full_text);
+        let (content, full_text) = match &truncated {
+            Some(truncated) => (truncated.content.clone(), full_text),
+            None => (full_text, String::new()),
         };
         conversation.history.replace_last_answer(&content);
         if !omits_artifacts {
@@ -153,7 +155,7 @@ impl ArrivedResult {
         show_user(run, &result);
         run.emit_and_record(&changes);
         if let Some(truncated) = truncated {
-            announce_truncation(run, id, &name, truncated, full);
+            announce_truncation(run, id, &name, truncated, full_text);
         }
         result
     }
@@ -170,8 +172,8 @@ fn show_user(run: &RunState<'_>, result: &ToolResult) {
     }
 }
 
-/// Applies the strategies' changes after a call, and writes the names of the new tools into its result. Returns the events to
-/// emit.
+/// Applies the strategies' changes after a call, and writes the names of the new tools into its result. Returns the
+/// events to emit.
 fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
     let Some(injection) = evaluate(run, call) else {
         let trigger = call.name.clone();
@@ -196,22 +198,28 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     injection.ok()
 }
 
-/// Emits that a result was truncated, and adds the tool that reads the rest. The event has the full result only for a journal,
-/// from which a resumed conversation reads it.
-fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
+/// Emits the event of a truncated result, and adds the tool that reads the rest of the result. The event has the full
+/// result only if the conversation has a journal, from which a resumed conversation reads it.
+fn announce_truncation(
+    run: &mut RunState<'_>,
+    id: String,
+    name: &ToolName,
+    truncated: TruncatedResult,
+    full_text: String,
+) {
     run.emit(&Event::ResultCut {
         id,
         result: truncated.name,
-        bytes: full.len(),
+        bytes: full_text.len(),
         shown_bytes: truncated.shown_bytes,
         full: if run.conversation.journal.is_some() {
-            full
+            full_text
         } else {
             String::new()
         },
     });
-    let reader = run.conversation.read_result_if_missing();
-    let events = run.conversation.toolbox.apply(reader, name);
+    let injection = run.conversation.read_result_if_missing();
+    let events = run.conversation.toolbox.apply(injection, name);
     run.emit_and_record(&events);
 }
 

@@ -64,16 +64,22 @@ impl CallStart {
             Ok(permitted) => permitted,
             Err(error) => return FinishedCall::not_permitted(error),
         };
-        let edited = permitted.is_edited.then(|| permitted.arguments.clone());
+        let edited_arguments = permitted.is_edited.then(|| permitted.arguments.clone());
         self.arguments = permitted.arguments;
         let finished = match self.journal.clone() {
-            Some(journal) => self.run_recorded(&journal, permitted.access, edited.is_some()).await,
+            Some(journal) => {
+                self.run_recorded(&journal, permitted.access, edited_arguments.is_some())
+                    .await
+            }
             None => {
                 self.announce(None);
                 self.run().await
             }
         };
-        FinishedCall { edited, ..finished }
+        FinishedCall {
+            edited_arguments,
+            ..finished
+        }
     }
 
     /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.

@@ -95,12 +95,12 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
     run.tally.injection_meter.restart();
-    tracing::info!(tokens, messages = plan.older, "older messages were summarized");
+    tracing::info!(tokens, messages = plan.older_count, "older messages were summarized");
     run.emit(&Event::HistoryCompacted(Box::new(CompactedHistory {
         wall_ms: millis(started.elapsed()),
         usage: response.usage,
         tokens: tokens as u64,
-        older: plan.older,
+        older: plan.older_count,
         pinned: plan.pinned,
         summary: summary.to_owned(),
         is_after_refusal,

@@ -291,7 +291,7 @@ async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
         reply("ok"),
     ];
     let (builder, model) = TestModel::playing(steps);
-    let methods = EntityMethods::<Cart>::marked().unwrap();
+    let methods = EntityMethods::<Cart>::from_tool_methods().unwrap();
     let results = run_steps(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
     assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert_eq!(results[2], r#"["pen"]"#);

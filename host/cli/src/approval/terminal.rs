@@ -12,8 +12,8 @@ use crate::output::printer::write_stderr;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use toolwit::{Arguments, ToolContext};
 
-/// Maximum number of prompts for an answer to one question.
-const PROMPTS_MAX: usize = 20;
+/// Maximum number of attempts to answer one question.
+const ATTEMPTS_MAX: usize = 20;
 
 /// A display that must not draw while a person types.
 pub(crate) trait Screen: Send + Sync {
@@ -41,7 +41,7 @@ struct OpenQuestion {
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
         if !self.is_answered {
-            // Another process answered, or the call was cancelled: input that was typed so far does not answer the next
+            // Another process answered, or the call was cancelled. The text typed so far must not answer the next
             // question.
             discard_typed();
             write_stderr(Page::new().end());
@@ -54,12 +54,12 @@ impl Drop for OpenQuestion {
 impl Approver for TerminalApprover {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
         self.screen.set_paused(true);
-        let mut open = OpenQuestion {
+        let mut open_question = OpenQuestion {
             screen: self.screen.clone(),
             is_answered: false,
         };
         let answer = ask_person(question(&request), request.arguments).await;
-        open.is_answered = true;
+        open_question.is_answered = true;
         answer
     }
 
@@ -74,8 +74,8 @@ pub(crate) async fn ask_person(question: Page, arguments: Arguments) -> Approval
     ask_repeatedly(&question, &arguments, &mut TypedInput, &mut write_stderr).await
 }
 
-/// Asks until there is an answer, at most [`PROMPTS_MAX`] times. Without an answer, as at the end of the input, the call is
-/// not approved.
+/// Asks until there is an answer, at most [`ATTEMPTS_MAX`] times. Without an answer, for example at the end of the
+/// input, the call is not approved.
 async fn ask_repeatedly(
     question: &Page,
     arguments: &Arguments,
@@ -83,7 +83,7 @@ async fn ask_repeatedly(
     print: &mut (dyn FnMut(&Page) + Send),
 ) -> ApprovalAnswer {
     print(question);
-    for _ in 0..PROMPTS_MAX {
+    for _ in 0..ATTEMPTS_MAX {
         print_prompt(PROMPT, print);
         let Some(line) = typed.next().await else { break };
         match parse_answer(&line, arguments) {
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Returns what is printed, and the answer to the typed text.
-    fn asked(request: &ApprovalRequest, typed: &str) -> (String, ApprovalAnswer) {
+    /// Asks about a call, with the typed text as input. Returns the printed text and the answer.
+    fn ask_with_input(request: &ApprovalRequest, typed: &str) -> (String, ApprovalAnswer) {
         let mut printed = String::new();
         let mut print = |page: &Page| {
             printed.push_str(&page.to_string());
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn question_shows_exactly_what_will_run() {
         let arguments = json!({"path": "/data/a", "text": "\u{1b}[2Jhidden\u{202e}\nrun it? yes", "n": 1});
-        let (printed, answer) = asked(&request(arguments), "y\n");
+        let (printed, answer) = ask_with_input(&request(arguments), "y\n");
         assert_eq!(answer, Approval::Approved.into());
         let lines: Vec<_> = printed.lines().map(str::trim).collect();
         for line in [
@@ -188,16 +188,16 @@ mod tests {
         let mut request = request(json!({}));
         for (waiting, line) in [(1, "then       1 more call waits"), (3, "then       3 more calls wait")] {
             request.waiting = waiting;
-            let (printed, _) = asked(&request, "y\n");
+            let (printed, _) = ask_with_input(&request, "y\n");
             assert!(printed.contains(line), "{printed}");
         }
         request.waiting = 0;
-        assert!(!asked(&request, "y\n").0.contains("more call"));
+        assert!(!ask_with_input(&request, "y\n").0.contains("more call"));
     }
 
     #[test]
-    fn answers_are_explained_and_edits_are_read_again() {
-        let (printed, answer) = asked(&request(json!({})), "?\ne\nnot json\nedit\n{\"path\": \"/data/b\"}\n");
+    fn help_is_printed_and_an_invalid_edit_can_be_repeated() {
+        let (printed, answer) = ask_with_input(&request(json!({})), "?\ne\nnot json\nedit\n{\"path\": \"/data/b\"}\n");
         let arguments = json!({"path": "/data/b"}).as_object().unwrap().clone();
         assert_eq!(answer, Approval::Edited { arguments }.into());
         assert!(
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn each_answer_has_its_decision_and_scope() {
         let request = request(json!({"path": "/data/a"}));
-        let answer = |typed: &str| asked(&request, typed).1;
+        let answer = |typed: &str| ask_with_input(&request, typed).1;
         let reason = "the user refused it: too late".to_owned();
         assert_eq!(answer("n too late\n").approval, Approval::Denied { reason });
         assert_eq!(answer("R\n").scope, ApprovalScope::Run);
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_noise_are_no_approval() {
+    fn empty_or_invalid_input_does_not_approve() {
         for typed in ["", "maybe\n", "e\n", &"x\n".repeat(100)] {
-            let (_, answer) = asked(&request(json!({})), typed);
+            let (_, answer) = ask_with_input(&request(json!({})), typed);
             assert!(matches!(answer.approval, Approval::Unanswered { .. }), "{typed:?}");
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct WaitingSession {
     pub(crate) session: SessionId,
     /// Whether a process has the session open.
     pub(crate) is_open: bool,
-    /// The questions about these calls. A question can have an answer that the run has not used yet.
+    /// The questions about the calls that wait. A question can have an answer that the run has not used yet.
     pub(crate) approvals: Vec<PendingApproval>,
     /// The options that select the file with the sessions, for suggested commands.
     session_flags: SessionFlags,
@@ -51,8 +51,8 @@ impl WaitingSession {
     /// Returns the open question about a call.
     ///
     /// # Errors
-    /// If no question about the call is open, or the open one has another number than `number`. If the call has changed
-    /// since it was first asked about, `number` is required, so that nobody answers a question that they have not read.
+    /// If no question about the call is open, or the open question does not have the given `number`. Also if `number`
+    /// is `None` and an earlier question about the call had other content: the user may have read only that question.
     pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
         let session = self.session.as_str();
         let list = self
@@ -77,7 +77,7 @@ impl WaitingSession {
                 Err(configuration_error(message, hint()))
             }
             None if pending.has_changed => {
-                let message = format!("the call `{call}` has changed since it was first asked about");
+                let message = format!("an earlier question about the call `{call}` had other content");
                 Err(configuration_error(message, hint()))
             }
             _ => Ok(pending),
@@ -109,7 +109,7 @@ impl WaitingSession {
         })
     }
 
-    /// Writes the calls, as they would run. Writes nothing if no call waits.
+    /// Writes the session and its calls, as they would run. Writes nothing if no call waits.
     pub(crate) fn write(&self, page: &mut Page) {
         if self.approvals.is_empty() {
             return;
@@ -143,7 +143,7 @@ impl WaitingSession {
         }
     }
 
-    /// Returns the calls as a JSON document.
+    /// Returns the session and its calls as a JSON document.
     pub(crate) fn document(&self) -> Value {
         json!({ "session": self.session, "is_open": self.is_open, "approvals": self.approvals })
     }
@@ -158,7 +158,8 @@ impl WaitingSession {
         format!("`{resume}` continues the run with its stored options")
     }
 
-    /// Returns the commands that answer the first question without an answer, or `None` if every question has an answer.
+    /// Returns the commands that answer the first question without an answer, or `None` if every question has an
+    /// answer.
     pub(crate) fn answer_commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);

@@ -40,22 +40,22 @@ Examples:
 
 /// Add a component to a plugin directory
 ///
-/// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is broken, none
-/// is added. A download is written only if it has the SHA-256 digest that the index lists or the URL ends with. A host that
-/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that
-/// its first call does not wait.
+/// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is
+/// broken, none is added. A download is written only if its SHA-256 digest is that of the index or of the URL. A host
+/// that watches the plugin directory has the new tools in the next turn. The component is then compiled for this
+/// machine, so that its first call does not wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Add {
     /// Component file, directory of packages, URL, or package of the index
     ///
-    /// The URL ends with #sha256=DIGEST. A package is NAME, for its newest version, or NAME@VERSION with a version such as
-    /// 1.2.0, 1.2 or ^1.2. An existing file or directory takes precedence.
+    /// The URL ends with #sha256=DIGEST. A package is NAME, for its newest version, or NAME@VERSION with a version such
+    /// as 1.2.0, 1.2 or ^1.2. An existing file or directory takes precedence.
     #[arg(value_name = "FILE|DIR|URL|NAME[@VERSION]", required_unless_present = "shipped")]
     source: Option<OsString>,
     /// Build a plugin that ships with Toolwit and add it; without NAME, list those plugins
     ///
-    /// Its source is in the command. The build needs Rust, and downloads the dependencies of the plugin once.
+    /// The source is part of this program. The build needs Rust, and downloads the dependencies of the plugin once.
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "source")]
     shipped: Option<Option<String>>,
     /// Replace a package of the same name
@@ -187,7 +187,8 @@ impl Add {
         }
     }
 
-    /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
+    /// Discovers the dynamic tools of plugins. If the discovery fails, the plugin stays added: it may need a grant
+    /// first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
         let host = self
             .plugins

@@ -36,7 +36,7 @@ impl ListApprovals {
         let store = self.sessions.open().await?;
         let waiting_sessions = match &self.session {
             Some(session) => vec![WaitingSession::read(&store, session, &self.sessions).await?],
-            None => read_all_waiting(&store, &self.sessions).await?,
+            None => read_waiting_sessions(&store, &self.sessions).await?,
         };
         if printer.format() == Format::Json {
             let documents: Vec<_> = waiting_sessions.iter().map(WaitingSession::document).collect();
@@ -47,7 +47,7 @@ impl ListApprovals {
         waiting_sessions.iter().for_each(|session| session.write(&mut page));
         printer.data(&page)?;
         match waiting_sessions.iter().find_map(WaitingSession::answer_commands) {
-            Some(commands) => printer.hint(format_args!("{commands} answers")),
+            Some(commands) => printer.hint(format_args!("{commands} answers the first question")),
             None if page.is_empty() => printer.hint("no call waits for an approval"),
             None => {}
         }
@@ -55,8 +55,11 @@ impl ListApprovals {
     }
 }
 
-/// Returns the sessions in which calls wait. Only a session whose last run did not end can have such calls.
-async fn read_all_waiting(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
+/// Reads the sessions in which calls wait. Only a session whose last run did not end can have such calls.
+async fn read_waiting_sessions(
+    store: &SqliteJournalStore,
+    sessions: &SessionFlags,
+) -> Result<Vec<WaitingSession>, Error> {
     let mut waiting_sessions = Vec::new();
     for summary in store.sessions().await.map_err(Error::from)? {
         if summary.is_interrupted {

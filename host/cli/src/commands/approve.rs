@@ -27,8 +27,8 @@ Examples:
 /// Allow a call that waits for an approval in a session
 ///
 /// The answer is stored at once, and is for exactly the call that `toolwit approvals` shows. If a process runs the
-/// session, that process continues; otherwise `toolwit resume` uses the answer. The first answer counts, at the
-/// terminal of the run or here.
+/// session, that process continues; otherwise `toolwit resume` uses the answer. If the terminal of the run also
+/// answers, the first answer counts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Approve {
@@ -39,7 +39,7 @@ pub(crate) struct Approve {
     /// Arguments to run the call with instead, as JSON, or @FILE, or - for standard input
     #[arg(long, value_name = "JSON", requires = "call")]
     arguments: Option<String>,
-    /// Further calls of the tool that the answer is valid for
+    /// Calls that the answer is valid for
     #[arg(
         long,
         value_name = "SCOPE",
@@ -51,7 +51,7 @@ pub(crate) struct Approve {
     /// Time for which the answer is valid for further calls [default: 30 days for `arguments` and `tool`]
     #[arg(long, value_name = "TIME", requires = "call", conflicts_with = "arguments")]
     valid_for: Option<Span>,
-    /// Number of the question, for a call that has changed since it was first asked about
+    /// Number of the question; required if an earlier question about the call had other content
     #[arg(long, value_name = "NUMBER", requires = "call")]
     question: Option<u64>,
     #[command(flatten)]

@@ -27,14 +27,15 @@ Examples:
 /// Build a plugin from source
 ///
 /// Builds a Rust package for wasm32-wasip2, a project in Python (app.py), JavaScript (app.js), TypeScript (app.ts), C
-/// (plugin.c), C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of toolwit.toml, or
-/// takes a .wasm file that another tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which
-/// toolchains drop. Compiler output goes to standard error, the path of the component to standard output.
+/// (plugin.c), C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of
+/// toolwit.toml, or takes a .wasm file that another tool has built. Then embeds the WIT of the directory `wit` with
+/// its /// comments, which toolchains drop. Compiler output goes to standard error, the path of the component to
+/// standard output.
 ///
 /// The component is then compiled for this machine, so that its first call does not wait.
 ///
-/// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros, and the
-/// toolchain that it selects. Only a .wasm file is built without executing anything.
+/// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros,
+/// and the toolchain that it selects. Only a .wasm file is built without executing anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {
@@ -122,14 +123,14 @@ fn print_summary(printer: Printer, report: &BuildReport, tool_count: usize) {
 /// Builds a plugin and shows the steps: as a spinner on a terminal, otherwise as lines.
 ///
 /// # Errors
-/// If the build fails or is interrupted. An interrupt kills its child processes.
+/// If the build fails or is interrupted. An interrupt kills the child processes of the build.
 pub(crate) async fn build(
     request: BuildRequest,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<BuildReport, Error> {
-    let steps = BuildProgress::new(printer);
-    let show = |event: BuildEvent<'_>| steps.show(&event);
+    let progress = BuildProgress::new(printer);
+    let show = |event: BuildEvent<'_>| progress.show(&event);
     let report = tokio::select! {
         biased;
         report = request.run(&show) => report,
@@ -137,7 +138,7 @@ pub(crate) async fn build(
             return Err(Error::new(ErrorKind::Cancelled, Phase::Build, "the build was interrupted"));
         }
     };
-    drop(steps);
+    drop(progress);
     report.map_err(|error| from_build_error(&error, printer))
 }
 
@@ -166,8 +167,8 @@ impl BuildProgress {
     }
 }
 
-/// Converts a build error. The error contains the compiler output only if the output was not printed during the build:
-/// with JSON as the format, or quiet as the verbosity.
+/// Converts a build error. The converted error contains the compiler output only if the build did not print it: with
+/// the format JSON, or with the verbosity quiet.
 fn from_build_error(error: &BuildError, printer: Printer) -> Error {
     let kind = match error {
         BuildError::NotADirectory { .. } | BuildError::NothingToBuild { .. } => ErrorKind::Configuration,

@@ -61,7 +61,7 @@ impl CompileFlags {
     /// compilation runs in a separate process with limits of time and memory. Guest code does not run.
     ///
     /// # Errors
-    /// Only if the compilation is interrupted. A compilation that failed is an outcome.
+    /// Only if the compilation is interrupted. A compilation that fails is returned as [`Compilation::Failed`].
     pub(crate) async fn compile(
         self,
         component: &Path,
@@ -78,11 +78,11 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. A command with the
-/// option `--no-compile` uses [`CompileFlags::compile`] instead.
+/// Compiles the selected components into the cache of compiled code, so that later calls do not wait. A command with
+/// the option `--no-compile` uses [`CompileFlags::compile`] instead.
 ///
 /// # Errors
-/// Only if the compilation is interrupted. A compilation that failed is an outcome.
+/// Only if the compilation is interrupted. A compilation that fails is returned as [`Compilation::Failed`].
 pub(crate) async fn compile_ahead(
     plugins: &PluginFlags,
     name: &str,

@@ -26,7 +26,7 @@ pub(crate) struct Deny {
     /// Reason, which the model reads
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Number of the question, for a call that has changed since it was first asked about
+    /// Number of the question; required if an earlier question about the call had other content
     #[arg(long, value_name = "NUMBER")]
     question: Option<u64>,
     #[command(flatten)]

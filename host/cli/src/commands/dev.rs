@@ -31,8 +31,8 @@ Examples:
 
 /// Build a plugin again whenever its source changes
 ///
-/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. This call
-/// has no grants, and a case has only its own. Ends with Ctrl-C.
+/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. This
+/// call has no grants, and a case has only its own. Ends with Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
@@ -56,7 +56,7 @@ impl Dev {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         loop {
             let built_source = self.snapshot()?;
-            match self.cycle(printer, cancel).await {
+            match self.run_once(printer, cancel).await {
                 Ok(()) => {}
                 Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.report_error(&error)?,
                 Err(failure) => return Err(failure),
@@ -80,8 +80,8 @@ impl Dev {
         })
     }
 
-    /// Builds once, and shows the tools, the tests and the call.
-    async fn cycle(&self, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
+    /// Builds the plugin once, lists its tools, runs its test cases and makes the call.
+    async fn run_once(&self, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
         let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
         let inspection = inspect::inspection_of(report.component.clone()).await?;
         let mut page = Page::new();

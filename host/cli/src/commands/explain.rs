@@ -21,15 +21,16 @@ Examples:
 
 /// Explain whether a plugin is allowed an access, and which rule decides
 ///
-/// The answer comes from the code that decides during a call, for the next call in a new conversation. It does not use up a
-/// grant. Whether the address behind a granted host name is allowed is decided when the name is resolved, at the call.
+/// The answer comes from the code that decides during a call, for the next call in a new conversation. This command
+/// does not use up a grant. Whether the address behind a granted host name is allowed is decided when the name is
+/// resolved, at the call.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     /// Name of the plugin, as in `toolwit list`
     plugin: String,
-    /// Request (`[METHOD] URL`), `read PATH`, `write PATH`, `secret NAME`, `env NAME`, `config KEY`, `keyvalue`, `clock`,
-    /// `random`, `tool ID`, `context KEY` or `blackboard [read|write]`
+    /// Request (`[METHOD] URL`), `read PATH`, `write PATH`, `secret NAME`, `env NAME`, `config KEY`, `keyvalue`,
+    /// `clock`, `random`, `tool ID`, `context KEY` or `blackboard [read|write]`
     #[arg(required = true, num_args = 1..=2, value_name = "ACCESS")]
     access: Vec<String>,
     #[command(flatten)]

@@ -22,7 +22,8 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// Show the tools, imports and WIT of a component without running it
 ///
-/// Shows tools, entities whose methods become tools, skipped exports with the reason, imports, environment needs and WIT.
+/// Shows tools, entities whose methods become tools, skipped exports with the reason, imports, environment needs and
+/// WIT.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
     /// Component file

@@ -17,8 +17,9 @@ Examples:
 
 /// Check the docs and the WIT of a component
 ///
-/// Reports a WIT file that does not belong to the component, functions and resources without doc comments, unclear parameters,
-/// duplicate names and unused interfaces. Exits with 1 if it finds something. Nothing is compiled and no guest code runs.
+/// Reports a WIT file that does not belong to the component, functions and resources without doc comments, unclear
+/// parameters, duplicate names and unused interfaces. Exits with 1 if it finds something. Nothing is compiled and no
+/// guest code runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Lint {

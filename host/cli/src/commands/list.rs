@@ -29,19 +29,19 @@ const ARROW: &str = "→ ";
 
 /// List plugins and MCP servers, with their tools
 ///
-/// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are listed
-/// with the reason. Reads the metadata of the components: nothing is compiled and no guest code runs. MCP servers are started
-/// or contacted only with --contact.
+/// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are
+/// listed with the reason. Reads the metadata of the components: nothing is compiled and no guest code runs. MCP
+/// servers are started or contacted only with --contact.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Start or contact the MCP servers, and list their tools
     #[arg(long)]
     contact: bool,
-    /// List the tools of plugins in this order, with their calls, the quality of their descriptions and the outcome of the last
-    /// call
+    /// List the tools of plugins in this order, with their calls, the quality of their descriptions and the outcome of
+    /// the last call
     #[arg(long, value_name = "ORDER", conflicts_with = "contact")]
     by: Option<RankFlag>,
-    /// List the tools of plugins of this category, by their calls
+    /// List the tools of plugins of this category, in the order of `--by` [default: uses]
     #[arg(long, value_name = "CATEGORY", conflicts_with = "contact")]
     category: Option<String>,
     #[command(flatten)]

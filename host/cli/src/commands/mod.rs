@@ -1,5 +1,5 @@
-//! The subcommands. Each has a file or folder with its name; `revoke` is in the folder of `grant`. Further modules hold what
-//! several commands share.
+//! The subcommands. Each has a file or folder with its name; `revoke` is in the folder of `grant`. The other modules
+//! hold code of these commands.
 
 pub(crate) mod add;
 pub(crate) mod approvals;
@@ -92,8 +92,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token. For other commands, the caller
-    /// does.
+    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token. For other commands,
+    /// the caller does both.
     pub(crate) fn handles_interrupts(&self) -> bool {
         matches!(self, Self::Chat(_))
     }

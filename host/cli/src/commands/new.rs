@@ -19,9 +19,9 @@ Examples:
 
 /// Create a plugin project that builds at once
 ///
-/// Writes the WIT of five example tools (text, numbers, records and variants, an error, an entity), their implementation in the
-/// language, and test cases. Nothing is installed. If a program of the language's toolchain is missing, prints the command that
-/// installs it.
+/// Writes the WIT of five example tools (text, numbers, records and variants, an error, an entity), their
+/// implementation in the language, and test cases. Nothing is installed. If a program of the language's toolchain is
+/// missing, prints the command that installs it. The toolchain of Rust is not checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct New {

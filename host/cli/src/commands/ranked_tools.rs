@@ -1,4 +1,4 @@
-//! The tools of plugins in an order, with their use and health.
+//! The tools of plugins in the order of a query, with their calls and health.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ use toolwit::{Error, ErrorKind, Phase};
 /// An order of tools on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RankFlag {
-    /// Those with the most calls first
+    /// Tools with the most calls first
     Uses,
-    /// Those with the best descriptions first
+    /// Tools with the best descriptions first
     Quality,
-    /// Those whose last call failed first
+    /// Failed tools first: their component was not loaded, or their last call failed
     Health,
 }
 

@@ -15,9 +15,9 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// Discover the dynamic tools of plugins again
 ///
-/// Most tools are declared by the types of a component. Some plugins list theirs at run time, for example those of a configured
-/// API. Their tools are discovered once, on `add` or when a host first needs them, and cached. Refresh them after a change of
-/// configuration or grants, or after a failure.
+/// Most tools are declared by the types of a component. Some plugins list theirs at run time, for example those of a
+/// configured API. Their tools are discovered once, on `add` or when a host first needs them, and cached. Refresh them
+/// after a change of configuration or grants, or after a failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Refresh {
     /// Names of the plugins [default: all with dynamic tools]

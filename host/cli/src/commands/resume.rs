@@ -34,16 +34,17 @@ Examples:
 
 /// Continue a run that was interrupted
 ///
-/// The process of `toolwit run --session` or `toolwit chat --session` ended before the answer: it crashed, it was killed, or it
-/// left a call that waits for an approval. The run continues where it stopped. Calls that ended are not repeated.
+/// The process of `toolwit run --session` or `toolwit chat --session` ended before the answer: it crashed, it was
+/// killed, or it left a call that waits for an approval. The run continues where it stopped. Calls that ended are not
+/// repeated.
 ///
-/// A call that was running and that may have changed something is listed: find out whether it did, and decide with `--resolve`.
-/// `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an approval is shown: answer
-/// at the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
+/// A call that was running and that may have changed something is listed: find out whether it did, and decide with
+/// `--resolve`. `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an
+/// approval is shown: answer at the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
 ///
-/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two
-/// must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the environment, and
-/// grants files are read again.
+/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them.
+/// Two must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the
+/// environment, and grants files are read again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
@@ -124,7 +125,7 @@ impl Resume {
             print_unresolved(&unresolved, printer);
             return Err(undecided_error(&self.session, &unresolved, &sessions).into());
         }
-        run.decided_again()
+        run.calls_to_run_again()
             .into_iter()
             .for_each(|call| answers.allow_again(call));
         let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;

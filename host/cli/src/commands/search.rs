@@ -12,9 +12,10 @@ use toolwit::registry::{Cutoff, Hit, Query, Registry};
 
 /// Find tools by name or purpose
 ///
-/// Searches names, descriptions, parameters and manifests for the words, in any inflection. A method of an entity is found
-/// through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always matches. With
-/// word vectors (see `toolwit vectors`), tools with a similar meaning match too. Nothing is compiled and no guest code runs.
+/// Searches names, descriptions, parameters and manifests for the words, in any inflection. A method of an entity is
+/// found through the tools that lead to it: `search_customer → customer_get_average_spend`. An exact tool name always
+/// matches. With word vectors (see `toolwit vectors`), tools with a similar meaning match too. Nothing is compiled and
+/// no guest code runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
     /// Keywords, such as the purpose of the tool
@@ -66,8 +67,8 @@ fn hits_page(registry: &Registry, hits: &[Hit]) -> Page {
     let mut page = Page::new();
     for hit in hits {
         let method = hit.leads_to.as_ref().and_then(|method| registry.method(&method.id));
-        let summary = method.or_else(|| registry.definition(&hit.id));
-        let summary = summary.map(|tool| first_sentence(&tool.description));
+        let definition = method.or_else(|| registry.definition(&hit.id));
+        let summary = definition.map(|tool| first_sentence(&tool.description));
         page.styled(NAME, format_args!("{:width$}", label(hit)))
             .text("  ")
             .text(summary.unwrap_or_default())

@@ -57,7 +57,8 @@ impl Secret {
                 let is_replaced = store
                     .set(&name, value.trim_end_matches(['\r', '\n']))
                     .map_err(secret_error)?;
-                print_done(printer, if is_replaced { "replaced" } else { "set" }, &name)?;
+                let outcome = if is_replaced { "replaced" } else { "set" };
+                print_outcome(printer, outcome, &name)?;
             }
             Action::List => {
                 let names = store.names().map_err(secret_error)?;
@@ -73,14 +74,15 @@ impl Secret {
             }
             Action::Remove { name } => {
                 let existed = store.remove(&name).map_err(secret_error)?;
-                print_done(printer, if existed { "removed" } else { "does not exist" }, &name)?;
+                let outcome = if existed { "removed" } else { "does not exist" };
+                print_outcome(printer, outcome, &name)?;
             }
         }
         Ok(Exit::Success)
     }
 }
 
-fn print_done(printer: Printer, outcome: &str, name: &str) -> Result<(), Failure> {
+fn print_outcome(printer: Printer, outcome: &str, name: &str) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({ "secret": name, "done": outcome }));
     }

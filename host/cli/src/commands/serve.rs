@@ -106,15 +106,15 @@ impl Serve {
         Ok(Exit::Success)
     }
 
-    /// Adds the tokens and rules of a configuration file.
+    /// Adds the tokens and the OAuth settings of a configuration file.
     async fn with_config(
         &self,
         mut options: HttpOptions,
-        file: &HttpServerConfig,
+        config: &HttpServerConfig,
         host: &toolwit::Toolwit,
         approvals: &ApprovalPolicy,
     ) -> Result<HttpOptions, Error> {
-        for token in &file.tokens {
+        for token in &config.tokens {
             let principal = self.principal(&token.rights, host, approvals).await?;
             let mut access = AccessToken::new(&read_token(&token.file)?, principal)?;
             if let Some(requests) = token.rights.requests_per_minute {
@@ -122,7 +122,7 @@ impl Serve {
             }
             options = options.with_token(access);
         }
-        let Some(oauth) = &file.oauth else {
+        let Some(oauth) = &config.oauth else {
             return Ok(options);
         };
         for entry in &oauth.rules {
@@ -146,7 +146,7 @@ impl Serve {
             .with_required_scopes(&oauth.required_scopes))
     }
 
-    /// Returns a caller with its rights. A caller with its own grants has its own host.
+    /// Creates the principal of a caller with these rights. A caller with its own grants gets its own host.
     async fn principal(
         &self,
         rights: &CallerRights,

@@ -59,7 +59,7 @@ enum Action {
     },
     /// Accept a file of another user or machine
     ///
-    /// Its sessions can be continued then, with the options and the approvals in them.
+    /// Then its sessions can be continued, with the options and the approvals in them.
     Accept,
 }
 
@@ -73,11 +73,11 @@ impl Sessions {
             Action::Fork { session, new, at } => {
                 let fork = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
                 fork.map_err(explain)?;
-                print_done(printer, "forked", &new)?;
+                print_change(printer, "forked", "created the session", &new)?;
             }
             Action::Remove { session } => {
                 store.remove(&session).await.map_err(explain)?;
-                print_done(printer, "removed", &session)?;
+                print_change(printer, "removed", "removed the session", &session)?;
             }
             Action::Accept => {
                 self.sessions.accept().await?;
@@ -88,7 +88,7 @@ impl Sessions {
     }
 }
 
-/// Converts an error. For a missing session, the suggestion is the command that lists the sessions.
+/// Converts an error. For a session that does not exist, the suggestion is the command that lists the sessions.
 fn convert_error(error: JournalError, sessions: &SessionFlags) -> Error {
     match error {
         JournalError::Missing(session) => sessions.missing_session_error(&session),
@@ -146,12 +146,13 @@ fn print_accepted(printer: Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_done(printer: Printer, verb: &str, session: &SessionId) -> Result<(), Failure> {
+/// Prints a change of a session: in JSON as the value of `key`, otherwise after `text`.
+fn print_change(printer: Printer, key: &str, text: &str, session: &SessionId) -> Result<(), Failure> {
     if printer.format() == Format::Json {
-        return printer.document(&json!({ verb: session }));
+        return printer.document(&json!({ key: session }));
     }
     let mut page = Page::new();
-    page.text(format_args!("{verb} the session {session}"));
+    page.text(format_args!("{text} {session}"));
     printer.message(page.end());
     Ok(())
 }

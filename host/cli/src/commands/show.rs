@@ -28,8 +28,8 @@ use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
-/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server
-/// is started or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
+/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP
+/// server is started or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// Name or id of the tool, as shown by `toolwit list`
@@ -100,9 +100,10 @@ impl Show {
     }
 }
 
-/// Returns the MCP server to which the id of a tool belongs. `None` if it is the id or name of another tool.
-fn server_of<'a>(servers: &'a McpServers, id: &str) -> Option<&'a McpServer> {
-    let owner = ToolId::from_text(id).owner().to_owned();
+/// Returns the MCP server that the id of a tool names. Returns `None` for other ids and names, and for a server that is
+/// not configured.
+fn server_of<'a>(servers: &'a McpServers, name_or_id: &str) -> Option<&'a McpServer> {
+    let owner = ToolId::from_text(name_or_id).owner().to_owned();
     servers.get(owner.strip_prefix("mcp:")?)
 }
 
@@ -167,7 +168,7 @@ fn entity_types_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&
         .collect()
 }
 
-/// Describes the effect class in one line.
+/// Describes the effect class and the rule with which the tool can change something.
 fn effect_text(effect: &EffectDocument<'_>) -> String {
     match effect.writing_rule {
         Some(rule) => format!("{}; it may use `{rule}`", effect.effect),

@@ -39,11 +39,11 @@ A case calls a tool, or several tools in one conversation:
 
 /// Build a plugin and run its test cases
 ///
-/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each
-/// case runs in a new conversation, without grants except its own. Exits with 1 if a case fails.
+/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error.
+/// Each case runs in a new conversation, without grants except its own. Exits with 1 if a case fails.
 ///
-/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host,
-/// and the network. `--allow-grants` allows them.
+/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the
+/// host, and the network. `--allow-grants` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Test {
@@ -67,8 +67,8 @@ pub(crate) struct Test {
 /// Options for the grants of test cases.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct CaseGrantFlags {
-    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host,
-    /// the network
+    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the
+    /// host, the network
     #[arg(long)]
     allow_grants: bool,
 }
@@ -93,7 +93,7 @@ impl Test {
         let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
         let suite = self.suite(&cases, &report.name)?;
         if suite.cases.is_empty() {
-            let message = "no test case has a name with the text of the filter";
+            let message = "no name of a test case contains the text of `--filter`";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
         let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
@@ -146,12 +146,12 @@ pub(crate) struct CaseOptions<'a> {
 
 /// Returns the path of the cases of a plugin.
 pub(crate) fn default_cases(source: &Path) -> PathBuf {
-    let dir = if source.is_file() {
+    let directory = if source.is_file() {
         source.parent().unwrap_or(source)
     } else {
         source
     };
-    dir.join(CASES_FILE)
+    directory.join(CASES_FILE)
 }
 
 /// Runs the cases of a component. Prints each outcome at once, except in JSON.

@@ -18,17 +18,17 @@ Examples:
   toolwit trust                            shows what the project in the current directory proposes
   toolwit trust --accept 4f1c92d0a37be615  accepts it, unless it has changed since";
 
-/// The number of characters of a digest that a hint shows, and the minimum for `--accept`. With 8 characters, the author of
-/// a project could find another proposal with the same digest within minutes.
+/// The number of characters of a digest that a hint shows, and the minimum for `--accept`. If 8 characters were enough,
+/// the author of a project could find another proposal with the same 8 characters within minutes.
 const DIGEST_CHARS_MIN: usize = 16;
 
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
 ///
 /// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. The limits in
-/// `toolwit.toml` that are above the defaults, its package index, its interceptors, WASI 0.3, and MCP servers, also those of a
-/// `.mcp.json`, are proposals too. None of them applies until it is accepted. Accepted grants are a copy in the configuration
-/// directory and replace the user's grants in this directory. A later change of the project has no effect until it is accepted,
-/// too.
+/// `toolwit.toml` that are above the defaults, its package index, its interceptors, WASI 0.3, and MCP servers, also
+/// those of a `.mcp.json`, are proposals too. None of them applies until it is accepted. Accepted grants are a copy in
+/// the configuration directory and replace the user's grants in this directory. A later change of the project has no
+/// effect until it is accepted, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
@@ -59,7 +59,7 @@ impl TrustProject {
             if !digest.starts_with(prefix) {
                 let message = format!("the project's proposal does not have the digest `{prefix}`");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("`toolwit trust` shows the grants and limits, and their digest")
+                    .with_suggestion("`toolwit trust` shows the proposal and its digest")
                     .into());
             }
             project.accept(&proposal)?;
@@ -109,7 +109,8 @@ fn proposal_page(proposal: &Proposal) -> Page {
         };
         page.text(format_args!("  {}", grant.scope)).end();
         for line in grant.rules.describe().into_iter().chain(value_sources(&grant.rules)) {
-            // In full, because the user may accept the rule; in one line, so that it does not look like two rules.
+            // The rule is shown in full, because the user may accept it, and in one line, so that it does not look like
+            // two.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
     }
@@ -130,7 +131,7 @@ fn proposal_page(proposal: &Proposal) -> Page {
     if !proposal.servers.is_empty() {
         page.title("MCP servers");
         for line in proposal.servers.describe() {
-            // In full and in one line, like a rule.
+            // The server is shown in full and in one line, like a rule.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
     }
@@ -143,8 +144,9 @@ fn proposal_page(proposal: &Proposal) -> Page {
     page
 }
 
-/// Describes the values of a grant's environment variables and settings, or where they come from. Other commands do not
-/// show these values. This command does, because the project proposes them and the user must know them before accepting.
+/// Describes the values of a grant's environment variables and settings, and which values come from the host's
+/// environment. Other commands do not show these values. This command does, because the project proposes them and the
+/// user must know them before accepting.
 fn value_sources(rules: &GrantRules) -> Vec<String> {
     let env = rules.env.iter().map(|rule| match &rule.value {
         Some(value) => format!("env {} = {value:?}", rule.name),

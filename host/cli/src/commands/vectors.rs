@@ -21,9 +21,9 @@ Examples:
 
 /// Manage the word vectors with which the search finds tools by meaning
 ///
-/// With word vectors, `toolwit search` and the search of `toolwit run` also find tools that share no word with the query.
-/// They are two files: the vectors (.safetensors) and their tokenizer (.json), such as those of the Python package wordllama
-/// (MIT, 16 MB). Nothing is downloaded.
+/// With word vectors, `toolwit search` and the search of `toolwit run` also find tools that share no word with the
+/// query. They are two files: the vectors (.safetensors) and their tokenizer (.json), such as those of the Python
+/// package wordllama (MIT, 16 MB). Nothing is downloaded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Vectors {

@@ -5,7 +5,7 @@ use super::call_chain::CallChain;
 use super::call_guard::{PermittedCall, StartingCall};
 use super::policy::ApprovalMode;
 use super::remembered_answers::RememberedAnswer;
-use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
+use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, ApprovalScope, approval_digest};
 use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
@@ -128,7 +128,7 @@ impl CallApproval<'_> {
         question.waiting = self.approvals.queue.waiting_count();
         let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
-        if self.is_first_time && remembered.is_none() && answer.approval == Approval::Approved {
+        if self.is_first_time && answer.scope == ApprovalScope::Call && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
         QuestionAnswer {

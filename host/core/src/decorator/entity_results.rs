@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::decorator::Decorator;
-use crate::entity::serialise_output;
+use crate::entity::serialize_output;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolMethods, ToolProvider, ToolResult};
 
 /// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that the methods of this type become
@@ -114,7 +114,7 @@ fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
     }
     let object = T::deserialize(&*value).ok();
     let Some((object, (json, providers))) = object.and_then(|object| {
-        let entity = serialise_output(&object).ok()?;
+        let entity = serialize_output(&object).ok()?;
         Some((object, entity))
     }) else {
         // The log omits the error of the deserialiser, because it quotes the value.

@@ -13,6 +13,7 @@ use crate::{
     ToolMethods,
 };
 
+/// Creates the tool of a method for an object, with the id and the candidate names of the tool.
 type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 /// The methods of a Rust type whose objects are entities.
@@ -67,7 +68,7 @@ impl<T> Clone for Method<T> {
 }
 
 impl<T: Send + Sync + 'static> EntityMethods<T> {
-    /// Creates an empty list of methods, whose tool names start with `prefix`.
+    /// Creates an empty list of methods. Their tool names start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
@@ -76,11 +77,11 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         }
     }
 
-    /// Creates the list of the methods of a type with the attribute `#[tool]`.
+    /// Creates the list of the methods of a type that has the attribute `#[tool]`.
     ///
     /// # Errors
-    /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
-    pub fn marked() -> Result<Self, Error>
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
+    pub fn from_tool_methods() -> Result<Self, Error>
     where
         T: ToolMethods,
     {
@@ -150,13 +151,13 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         &self.prefix
     }
 
-    /// Returns the definitions of the methods, which are not bound to an object.
+    /// Returns the definitions of the methods. Their ids and names do not belong to an object.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.methods.iter().map(|method| method.definition.clone()).collect()
     }
 
-    /// Binds the methods to an object, with names that contain the id.
+    /// Creates an entity with this id from an object, and binds the methods to the object.
     ///
     /// # Errors
     /// As [`method`](Self::method). No error is expected, because the schemas were validated when the methods were added.
@@ -164,8 +165,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         self.bind(Some(id.into()), object)
     }
 
-    /// Binds the methods to the live object of an artifact, with the `id` in its JSON if it has one. Returns `None` if the
-    /// artifact carries no object of this type.
+    /// Creates an entity from the live object of an artifact. The id of the entity is the `id` in the artifact's JSON, if it
+    /// has one. Returns `None` if the artifact carries no object of type `T`.
     #[must_use]
     pub fn of_artifact(&self, artifact: &Artifact) -> Option<NativeEntity<T>> {
         let id = artifact.value.get("id").and_then(id_text);

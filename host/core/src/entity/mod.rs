@@ -12,4 +12,4 @@ pub use native_entity::NativeEntity;
 pub use output::serialize_entity;
 pub use tool_provider::{Rebinding, RejectedProvider, ToolProvider, entity_tool_names};
 
-pub(crate) use output::serialise_output;
+pub(crate) use output::serialize_output;

@@ -18,9 +18,9 @@ use crate::text::snake_case;
 
 /// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all of them are taken, the
 /// tool set assigns a name with a hash.
-const NUMBERED_MAX: usize = 16;
+const NUMBERED_NAMES: usize = 16;
 
-/// The next number for an object without an id, so that two such objects are never the same entity.
+/// The number of the next entity. Without an id, two entities differ by their numbers.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// A Rust object whose methods become tools of the conversation when a call returns it.
@@ -48,7 +48,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 pub struct NativeEntity<T> {
     prefix: String,
     id: Option<String>,
-    /// Distinguishes the entity from others in tool ids, if it has no id.
+    /// Distinguishes an entity without an id from others, in the ids of its tools.
     number: u64,
     object: Arc<T>,
     rebinding: Rebinding,
@@ -72,12 +72,12 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
-    /// Creates an entity without methods; tool names start with the name of the type.
+    /// Creates an entity without methods; tool names start with the name of the type in lower case.
     #[must_use]
     pub fn of(object: Arc<T>) -> Self {
         let path = std::any::type_name::<T>();
-        let plain = path.split('<').next().unwrap_or(path);
-        let name = plain.rsplit("::").next().unwrap_or("tool");
+        let path_without_parameters = path.split('<').next().unwrap_or(path);
+        let name = path_without_parameters.rsplit("::").next().unwrap_or("tool");
         Self::new(snake_case(name), object)
     }
 
@@ -133,7 +133,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
     /// Creates an entity from an object whose type has the attribute `#[tool]`, with its prefix, id and methods.
     ///
     /// # Errors
-    /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
     pub fn from_methods(object: Arc<T>) -> Result<Self, Error>
     where
         T: ToolMethods,
@@ -172,12 +172,12 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
-    /// Returns candidate names. The names of an object without an id have the numbers from one on, not the number of the
-    /// object: so a conversation has the same names when another process resumes it.
+    /// Returns the candidate names of a method's tool. Without an id, the names are numbered from 1 and do not contain the
+    /// number of the entity. So a conversation has the same names when another process resumes it.
     pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),
-            None => (1..=NUMBERED_MAX)
+            None => (1..=NUMBERED_NAMES)
                 .map(|number| format!("{}_{number}_{method}", self.prefix))
                 .collect(),
         }
@@ -214,7 +214,7 @@ mod tests {
 
     struct ShoppingCart;
 
-    fn cart(entity: NativeEntity<ShoppingCart>) -> NativeEntity<ShoppingCart> {
+    fn with_count_method(entity: NativeEntity<ShoppingCart>) -> NativeEntity<ShoppingCart> {
         entity
             .method("count", "Counts.", |_, _: NoArguments, _| async { Ok::<_, String>(0) })
             .unwrap()
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn objects_without_an_id_are_numbered_and_distinct() {
         let entities: Vec<_> = (0..3)
-            .map(|_| cart(NativeEntity::new("cart", Arc::new(ShoppingCart))))
+            .map(|_| with_count_method(NativeEntity::new("cart", Arc::new(ShoppingCart))))
             .collect();
         assert_eq!(names(&entities), ["cart_1_count", "cart_2_count", "cart_3_count"]);
     }
@@ -250,8 +250,8 @@ mod tests {
     // accept: 30
     #[test]
     fn similar_ids_have_different_names() {
-        let entities =
-            ["c-1", "c1", "c.1", "c-1"].map(|id| cart(NativeEntity::new("cart", Arc::new(ShoppingCart)).with_id(id)));
+        let entities = ["c-1", "c1", "c.1", "c-1"]
+            .map(|id| with_count_method(NativeEntity::new("cart", Arc::new(ShoppingCart)).with_id(id)));
         let names = names(&entities);
         assert_eq!(names[0], "cart_c1_count");
         assert_eq!(names[3], names[0], "the same id is the same entity");

@@ -16,11 +16,11 @@ thread_local! {
     static ENTITIES: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
 }
 
-/// The slot of an entity in the list. It is empty while the entity's own JSON, which may contain further entities, is
-/// serialised, so that an entity comes before those inside it.
+/// The slot of an entity in the list. The slot is reserved before the fields of the entity are serialised, and filled
+/// afterwards. So an entity comes before the entities in its fields.
 type EntitySlot = Option<Arc<dyn ToolProvider>>;
 
-/// Restores the list of an outer serialisation when dropped, also after a panic.
+/// The list of an outer serialisation. It is restored on drop, also after a panic.
 struct OuterList(Option<Vec<EntitySlot>>);
 
 impl Drop for OuterList {
@@ -33,7 +33,7 @@ impl Drop for OuterList {
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] if the output cannot be serialised as JSON.
-pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<Arc<dyn ToolProvider>>), Error> {
+pub(crate) fn serialize_output<T: Serialize>(output: &T) -> Result<(Value, Vec<Arc<dyn ToolProvider>>), Error> {
     let outer = OuterList(ENTITIES.replace(Some(Vec::new())));
     let value = serde_json::to_value(output).map_err(|error| {
         let message = format!("the output of the tool cannot be serialised as JSON: {error}");
@@ -48,7 +48,8 @@ pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<A
 /// type, its id, its fields and its tools. Elsewhere, the JSON of the object has its fields only.
 ///
 /// # Errors
-/// If the fields cannot be serialised as a JSON object, or have the name of a property that every entity has.
+/// If the fields cannot be serialised. In the output of a tool, also if the JSON of the fields is neither an object nor `null`,
+/// if a field has the name of a property of every entity, or if the schema of a method is invalid.
 pub fn serialize_entity<T, S>(object: &T, fields: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error>
 where
     T: ToolMethods + Clone,
@@ -83,8 +84,8 @@ where
     value.serialize(serializer)
 }
 
-/// Returns the JSON of an entity: its type, its id, its fields and its tools.
-/// [`name_available_tools`](crate::name_available_tools) corrects the names of the tools.
+/// Returns the JSON of an entity: its type, its id, its fields and the preferred names of its tools.
+/// [`name_available_tools`](crate::name_available_tools) replaces the preferred names with those that the tool set assigned.
 fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
     let conflict = |property: &str| {
         format!(

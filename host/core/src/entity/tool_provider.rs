@@ -7,7 +7,7 @@ use crate::Tool;
 
 use crate::text::short_hash;
 
-/// The policy for the instance that the tools use after the same entity is returned again.
+/// The instance that the tools of an entity use after a call has returned the same entity again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rebinding {
@@ -20,8 +20,8 @@ pub enum Rebinding {
 
 /// A live object whose methods become tools of the conversation when a call returns it.
 ///
-/// Plugin resources and Rust types implement it. Objects with the same namespace, prefix and id are one entity. A provider can
-/// also stand for all objects of a type, which then share tools that take the id as an argument.
+/// Resources of plugins and objects in Rust are providers. Objects with the same namespace, prefix and id are one entity. A
+/// provider can also stand for all objects of a type, which then share tools that take the id as an argument.
 pub trait ToolProvider: Send + Sync {
     /// Returns the prefix of tool names, such as `customer`.
     fn prefix(&self) -> &str;
@@ -30,10 +30,10 @@ pub trait ToolProvider: Send + Sync {
     /// returned again, and for a provider that stands for all objects of its type.
     fn instance_id(&self) -> Option<String>;
 
-    /// Returns the methods as tools. Those of an object with an id are bound to it, and named with [`entity_tool_names`].
+    /// Returns the methods as tools. The tools of an object with an id are named with [`entity_tool_names`].
     ///
-    /// The [`ToolId`](crate::ToolId) of each must be the same whenever this entity is returned, and differ from those of other
-    /// entities.
+    /// A method must have the same [`ToolId`](crate::ToolId) whenever this entity is returned. The ids of different entities
+    /// must differ.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
     /// Returns which instance the tools use after the entity is returned again.
@@ -41,12 +41,12 @@ pub trait ToolProvider: Send + Sync {
         Rebinding::Keep
     }
 
-    /// Returns the namespace of the identity. It prevents one plugin from rebinding the entity of another.
+    /// Returns the namespace of the entity's identity. It prevents one plugin from rebinding an entity of another plugin.
     fn namespace(&self) -> &str {
         "native"
     }
 
-    /// Returns the Rust object, for callers that know its type. By default `None`, as for resources of plugins.
+    /// Returns the Rust object, for callers that know its type. The default is `None`, as for resources of plugins.
     fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
@@ -60,14 +60,15 @@ pub trait ToolProvider: Send + Sync {
 /// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. Returns `None` if no character
 /// remains.
 fn id_in_name(id: &str) -> Option<String> {
-    let alphanumeric: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
-    (!alphanumeric.is_empty()).then_some(alphanumeric)
+    let short_id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    (!short_id.is_empty()).then_some(short_id)
 }
 
 /// Returns the candidate names of an entity's method, the preferred one first: `customer_c123_get_average_spend`.
 ///
-/// The other names contain six hex digits of a hash of the full id, in case the first is taken by another entity (`c-123` and
-/// `c123`) or too long. A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
+/// The other names contain six hex digits of a hash of the full id. They are for the case that the first name is too long, or
+/// that another entity has it, as for `c-123` and `c123`. If the id has no letter or digit, all names contain the hash.
+/// A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
 ///
 /// ```
 /// let names = toolwit_core::entity_tool_names("customer", "c-123", "get_average_spend");
@@ -86,7 +87,7 @@ pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
     names
 }
 
-/// An object in a result that cannot become tools. The value of the result does not change.
+/// An object in a result whose methods cannot become tools. The value of the result does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedProvider {
@@ -129,7 +130,7 @@ mod tests {
 
     // accept: 30, accept: 148
     #[test]
-    fn id_without_letters_is_replaced_by_its_hash() {
+    fn id_without_letters_and_digits_is_replaced_by_its_hash() {
         assert_eq!(
             entity_tool_names("", "--", "get"),
             [format!("tool_{}_get", short_hash("--"))]

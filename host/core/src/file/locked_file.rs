@@ -8,10 +8,11 @@ use super::private::private_options;
 use super::sibling;
 use super::staged_file::StagedFile;
 
-/// A file that this process may rewrite, because it holds the lock of the file until this value is dropped.
+/// The right to rewrite a file that several processes change. The lock of the file is held until this value is dropped.
 ///
 /// To change the file, read it and [replace](Self::replace) it while this value exists, so that concurrent changes are not
-/// lost. A reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
+/// lost. A reader needs no lock: it sees the old content or the new one. After a replacement, only the owner of the file can
+/// read it.
 ///
 /// ```
 /// use toolwit_core::file::LockedFile;
@@ -32,11 +33,11 @@ pub struct LockedFile {
 }
 
 impl LockedFile {
-    /// Waits for the lock of the file at `path`; the lock is a file next to it. Creates the directory. The file itself
-    /// need not exist.
+    /// Waits for the lock of the file at `path`. The lock is a second file next to it. Creates missing directories; the file
+    /// at `path` need not exist.
     ///
     /// # Errors
-    /// If the directory or the lock cannot be created, or the file cannot be locked.
+    /// If the directories or the lock file cannot be created, or the lock file cannot be locked.
     pub fn acquire(path: &Path) -> io::Result<Self> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory)?;
@@ -50,15 +51,16 @@ impl LockedFile {
     /// Replaces the file atomically.
     ///
     /// # Errors
-    /// If the file cannot be written. The old content remains, except if only flushing the directory failed.
+    /// If the file cannot be written. The old content then remains, unless only the flush of the directory failed.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         StagedFile::write_private(&self.path, bytes)?.commit()
     }
 }
 
-/// Waits for the lock of a file. The lock is held until the returned file is dropped or the process ends.
-fn lock(path: &Path) -> io::Result<File> {
-    let file = private_options().create(true).append(true).open(path)?;
+/// Opens or creates a lock file, and waits for its lock. The lock is held until the returned file is dropped or the process
+/// ends.
+fn lock(lock_path: &Path) -> io::Result<File> {
+    let file = private_options().create(true).append(true).open(lock_path)?;
     file.lock()?;
     Ok(file)
 }

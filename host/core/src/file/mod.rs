@@ -2,8 +2,8 @@
 //!
 //! [`read_file`] and [`read_text_file`] read untrusted files, [`read_private_text_file`] reads a file with secrets.
 //! [`replace_file`] and [`StagedFile`] replace a file atomically; [`LockedFile`] is for a file that several processes change.
-//! [`private_options`], [`create_private_file`] and [`create_private_directory`] keep other users out. All functions
-//! block.
+//! [`private_options`], [`create_private_file`] and [`create_private_directory`] are for files that only their owner may use.
+//! All functions that access files block their thread.
 
 mod locked_file;
 mod private;

@@ -4,8 +4,8 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Returns options that create a file that only its owner can read and write. On platforms other than Unix, the file
-/// has the permissions of its directory.
+/// Returns options that create a file that only its owner can read and write. On platforms other than Unix, the options set
+/// no permissions.
 #[must_use]
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -14,10 +14,10 @@ pub fn private_options() -> OpenOptions {
     options
 }
 
-/// Creates a file that only its owner can read and write, unless it exists.
+/// Creates an empty file that only its owner can read and write. An existing file does not change.
 ///
 /// # Errors
-/// If it cannot be created.
+/// If the file cannot be created.
 pub fn create_private_file(path: &Path) -> io::Result<()> {
     match private_options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -25,10 +25,11 @@ pub fn create_private_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a directory that only its owner can enter, and the directories above it. Existing ones keep their permissions.
+/// Creates a directory that only its owner can enter, and the missing directories above it. Existing directories keep their
+/// permissions.
 ///
 /// # Errors
-/// If it cannot be created.
+/// If a directory cannot be created.
 pub fn create_private_directory(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -9,20 +9,20 @@ use crate::limits::ByteCount;
 /// Reads a regular file of at most `bytes_max` bytes as text.
 ///
 /// # Errors
-/// Those of [`read_file`], and if it is not UTF-8.
+/// As [`read_file`], and [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
 pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     let bytes = read_file(path, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| not_text())
+    String::from_utf8(bytes).map_err(|_| not_utf8())
 }
 
 /// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may access it. On platforms other than
 /// Unix, the permissions are not checked.
 ///
 /// # Errors
-/// Those of [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if others may access the file.
+/// As [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if other users may access the file.
 pub fn read_private_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let bytes = read_checked(path, bytes_max, require_private)?;
-    String::from_utf8(bytes).map_err(|_| not_text())
+    let bytes = read_regular_file(path, bytes_max, require_private)?;
+    String::from_utf8(bytes).map_err(|_| not_utf8())
 }
 
 /// Reads a regular file of at most `bytes_max` bytes.
@@ -31,12 +31,12 @@ pub fn read_private_text_file(path: &Path, bytes_max: u64) -> io::Result<String>
 /// which blocks until it has a writer. The limit also applies to a file that grows while it is read.
 ///
 /// # Errors
-/// If it cannot be read, is not a regular file, or is larger.
+/// If the file cannot be read, is not a regular file, or has more than `bytes_max` bytes.
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_checked(path, bytes_max, |_| Ok(()))
+    read_regular_file(path, bytes_max, |_| Ok(()))
 }
 
-/// Opens a file without waiting, even if the path leads to a pipe by now.
+/// Opens a file for reading. Does not block if the path leads to a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -44,7 +44,8 @@ fn open(path: &Path) -> io::Result<File> {
     options.read(true).open(path)
 }
 
-fn read_checked(
+/// Reads a regular file of at most `bytes_max` bytes, if `check_permissions` accepts its metadata.
+fn read_regular_file(
     path: &Path,
     bytes_max: u64,
     check_permissions: impl Fn(&Metadata) -> io::Result<()>,
@@ -62,13 +63,13 @@ fn read_checked(
         }
         check_permissions(metadata)
     };
-    // Checked before the file is opened, which can have an effect on a device, and afterwards, because the path may lead
-    // to another file by then.
+    // The file is checked before it is opened, because opening a device can have an effect. It is checked again afterwards,
+    // because the path may lead to another file by then.
     check(&std::fs::metadata(path)?)?;
     let file = open(path)?;
     let metadata = file.metadata()?;
     check(&metadata)?;
-    // Allocated once: a vector that grows leaves copies of a secret behind.
+    // The vector has its final size from the start: a vector that grows leaves copies of a secret behind.
     let bytes_expected = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(bytes_expected);
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -89,12 +90,12 @@ fn require_private(metadata: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "permissions can be wrong on other platforms")]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix, the permissions can be wrong")]
 fn require_private(_: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn not_text() -> io::Error {
+fn not_utf8() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")
 }
 
@@ -135,7 +136,7 @@ mod tests {
                 open(&pipe).is_ok(),
                 "a path that becomes a pipe after the check does not block"
             );
-            // The size of a file of the kernel is not known before it is read.
+            // The metadata of a file of the kernel has the size 0, so its size is checked while it is read.
             std::fs::remove_file(&link).unwrap();
             std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
             assert_eq!(kind(&link, 4), io::ErrorKind::FileTooLarge);
@@ -144,7 +145,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_private_file_is_read_only_if_others_cannot() {
+    fn a_private_file_is_refused_if_other_users_can_access_it() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");

@@ -11,7 +11,7 @@ use super::private::private_options;
 /// directories.
 ///
 /// # Errors
-/// Errors of the file system. The old file is unchanged then, except if only flushing the directory failed.
+/// Errors of the file system. The old content then remains, unless only the flush of the directory failed.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     StagedFile::write(path, bytes)?.commit()
 }
@@ -21,7 +21,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub struct StagedFile {
     path: PathBuf,
-    temporary: PathBuf,
+    temporary_path: PathBuf,
 }
 
 impl StagedFile {
@@ -36,7 +36,7 @@ impl StagedFile {
         Self::write_with(OpenOptions::new(), path, bytes)
     }
 
-    /// Writes the new content of a file that only its owner may read. The directory must exist.
+    /// Writes the new content of `path`, which only its owner may read and write. The directory must exist.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -44,8 +44,8 @@ impl StagedFile {
         Self::write_with(private_options(), path, bytes)
     }
 
-    /// Writes the new content of `path`, with the permissions that the file has, or else with the default permissions of a new
-    /// file. Creates missing directories.
+    /// Writes the new content of `path`, with the permissions of the old file. If there is no old file, the new one has the
+    /// default permissions. Creates missing directories.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -57,22 +57,22 @@ impl StagedFile {
         };
         // Private at first, so that no other user can read the content before the permissions are set.
         let staged = Self::write_private(path, bytes)?;
-        fs::set_permissions(&staged.temporary, permissions)?;
+        fs::set_permissions(&staged.temporary_path, permissions)?;
         Ok(staged)
     }
 
     fn write_with(mut options: OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let staged = Self {
             path: path.to_owned(),
-            temporary: temporary_path(path),
+            temporary_path: temporary_path(path),
         };
-        // A link with this name, which an untrusted repository can contain, is removed and not followed.
-        if let Err(error) = fs::remove_file(&staged.temporary)
+        // An untrusted repository can contain a link with this name. The link is removed and not followed.
+        if let Err(error) = fs::remove_file(&staged.temporary_path)
             && error.kind() != io::ErrorKind::NotFound
         {
             return Err(error);
         }
-        let mut file = options.write(true).create_new(true).open(&staged.temporary)?;
+        let mut file = options.write(true).create_new(true).open(&staged.temporary_path)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         Ok(staged)
@@ -81,9 +81,9 @@ impl StagedFile {
     /// Replaces the file by the new content.
     ///
     /// # Errors
-    /// Errors of the file system. The old file is unchanged then, except if only flushing the directory failed.
+    /// Errors of the file system. The old content then remains, unless only the flush of the directory failed.
     pub fn commit(self) -> io::Result<()> {
-        fs::rename(&self.temporary, &self.path)?;
+        fs::rename(&self.temporary_path, &self.path)?;
         sync_directory_of(&self.path)
     }
 }
@@ -91,11 +91,11 @@ impl StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         // The temporary file does not exist after a commit.
-        let _ = fs::remove_file(&self.temporary);
+        let _ = fs::remove_file(&self.temporary_path);
     }
 }
 
-/// Returns the path of the new content: a hidden file, which a scan of the directory skips.
+/// Returns the path of the temporary file: a hidden file, which a scan of the directory skips.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -112,7 +112,7 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
 
 /// Does nothing, because a directory cannot be opened as a file on this platform.
 #[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix, the directory can fail to open")]
 fn sync_directory_of(_path: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The argument text that a model wrote, parsed to a map with lossless repairs only.
+//! Parsing of the arguments that a model wrote, with lossless repairs only.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub struct ParsedArguments {
 /// Parses the arguments that a model wrote.
 ///
 /// Only lossless repairs are made: empty text means no arguments, and a code fence around the object or a comma before a
-/// closing bracket is removed. All other invalid text is rejected with the position of the error.
+/// closing bracket is removed. All other invalid JSON is rejected with the position of the error.
 ///
 /// # Errors
 /// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or
@@ -79,7 +79,7 @@ fn parse_object(text: &str) -> Result<Arguments, ToolError> {
     }
 }
 
-/// Removes a Markdown code fence.
+/// Removes a Markdown code fence around the text.
 fn without_fence(text: &str) -> &str {
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
         return text;
@@ -95,16 +95,16 @@ fn without_trailing_commas(text: &str) -> String {
     let mut repaired = String::with_capacity(text.len());
     let mut is_in_string = false;
     let mut is_escaped = false;
-    for (position, c) in text.char_indices() {
+    for (position, character) in text.char_indices() {
         if is_in_string {
-            is_in_string = is_escaped || c != '"';
-            is_escaped = c == '\\' && !is_escaped;
-        } else if c == '"' {
+            is_in_string = is_escaped || character != '"';
+            is_escaped = character == '\\' && !is_escaped;
+        } else if character == '"' {
             is_in_string = true;
-        } else if c == ',' && text[position + 1..].trim_start().starts_with(['}', ']']) {
+        } else if character == ',' && text[position + 1..].trim_start().starts_with(['}', ']']) {
             continue;
         }
-        repaired.push(c);
+        repaired.push(character);
     }
     repaired
 }
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn parsed(text: &str) -> Option<Value> {
+    fn parse(text: &str) -> Option<Value> {
         parse_arguments(text).ok().map(|parsed| Value::Object(parsed.arguments))
     }
 
@@ -125,22 +125,22 @@ mod tests {
     #[test]
     fn arguments_of_too_many_parts_are_refused_before_they_are_parsed() {
         let list = |items: usize| format!("{{\"a\": [{}]}}", vec!["{}"; items].join(","));
-        assert!(parsed(&list(60_000)).is_some());
+        assert!(parse(&list(60_000)).is_some());
         let error = parse_arguments(&list(70_000)).unwrap_err().to_string();
         assert!(error.contains("more than 131072 values"), "{error}");
         assert!(
-            parsed(&json!({"a": "[{,".repeat(1 << 20)}).to_string()).is_some(),
-            "text has one part"
+            parse(&json!({"a": "[{,".repeat(1 << 20)}).to_string()).is_some(),
+            "a text is one value, whatever it contains"
         );
     }
 
     // accept: 15, attack: E1, attack: F3
     #[test]
     fn only_lossless_repairs_are_made() {
-        assert_eq!(parsed(""), Some(json!({})));
-        assert_eq!(parsed("```json\n{\"a\": 1}\n```"), Some(json!({"a": 1})));
-        assert_eq!(parsed("{\"a\": [1, 2,],}"), Some(json!({"a": [1, 2]})));
-        assert_eq!(parsed("{\"a\": \"x,}\"}"), Some(json!({"a": "x,}"})));
+        assert_eq!(parse(""), Some(json!({})));
+        assert_eq!(parse("```json\n{\"a\": 1}\n```"), Some(json!({"a": 1})));
+        assert_eq!(parse("{\"a\": [1, 2,],}"), Some(json!({"a": [1, 2]})));
+        assert_eq!(parse("{\"a\": \"x,}\"}"), Some(json!({"a": "x,}"})));
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         let truncated = "{\"a\": \"the rest is miss";
         let refused = [

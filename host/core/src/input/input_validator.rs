@@ -24,11 +24,13 @@ const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 /// The estimated memory of a violation without the path of its value, in bytes.
 const VIOLATION_BYTES: u64 = 1 << 10;
 
-/// The number of JSON values of a schema that are checked in the time of one step. Most of them do not read the instance.
+/// The number of JSON values of a schema that together cost one step for each visited element of the arguments. Checking most
+/// of them does not read the element.
 const PARTS_PER_STEP: u64 = 32;
 
-/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices, or with
-/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for each KiB of text.
+/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices. If none
+/// suffices, an untrusted schema is compiled with [`SCHEMA_PATTERN_BYTES_MAX`], and a trusted one without a limit. The limit
+/// determines how many steps a validation takes from its budget for each KiB of text.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
 /// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
@@ -42,7 +44,7 @@ const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
 
 /// A compiled input schema that validates arguments.
 ///
-/// A check makes at most three passes: one to decide, and two to describe the violations. Together, they end within
+/// A check makes at most three passes: one to decide, and two to describe the violations. Together, the passes end within
 /// [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
 pub struct InputValidator {
     validator: Validator<Metered>,
@@ -52,9 +54,9 @@ pub struct InputValidator {
 /// Whether the author of a schema is trusted.
 #[derive(Clone, Copy)]
 enum Trust {
-    /// The schema is of the embedding program. Its patterns may need backtracking.
+    /// The schema comes from the embedding program. Its patterns may need backtracking.
     Trusted,
-    /// The schema is of a guest or a server. Its patterns must match in linear time. `format` is not checked, because the
+    /// The schema comes from a guest or a server. Its patterns must match in linear time. `format` is not checked, because the
     /// check of some formats takes long.
     Untrusted,
 }
@@ -62,20 +64,20 @@ enum Trust {
 /// The properties of a schema on which the costs of a validation depend.
 #[derive(Clone, Copy, Default)]
 struct SchemaSize {
-    /// The number of its JSON values.
+    /// The number of JSON values of the schema.
     parts: u64,
-    /// The number of its patterns.
+    /// The number of patterns of the schema.
     patterns: usize,
-    /// An upper limit of the compiled size of each pattern, in bytes. The patterns of a trusted schema can exceed
-    /// [`SCHEMA_PATTERN_BYTES_MAX`], the largest value.
+    /// The assumed compiled size of each pattern, in bytes: the limit with which the schema was compiled. For a trusted schema
+    /// that was compiled without a limit, it is [`SCHEMA_PATTERN_BYTES_MAX`], which a pattern can exceed.
     pattern_bytes: usize,
 }
 
 impl InputValidator {
-    /// Compiles the input schema of a definition of the embedding program.
+    /// Compiles the input schema of a tool of the embedding program.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`.
+    /// [`ErrorKind::Configuration`] if the input schema is not a JSON Schema of type `object`.
     pub fn of(definition: &ToolDefinition) -> Result<Self, Error> {
         let refusal = |message: String| {
             Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
@@ -90,7 +92,7 @@ impl InputValidator {
     /// Compiles an input schema that [`UntrustedSchemas`](crate::UntrustedSchemas) has read.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if it is not valid.
+    /// [`ErrorKind::Internal`] if the schema is not valid.
     pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
         Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
             let message = format!("the input schema is not valid: {}", excerpt(&error.to_string()));
@@ -128,8 +130,8 @@ impl InputValidator {
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the first violations and their paths, unless finding them takes too much time or memory. Also
-    /// if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
+    /// [`ToolError::Model`] if the arguments violate the schema, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
+    /// steps. The message describes the first violations with their paths, unless that takes too many steps or too much memory.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let mut budget = self.budget(u64::MAX, 0);
@@ -143,32 +145,33 @@ impl InputValidator {
 
     /// Describes the first violations of an invalid value, in at most `steps` steps.
     fn violations(&self, value: &Value, steps: u64) -> String {
-        let violation_bytes = VIOLATION_BYTES + longest_path(value);
-        // When the budget is used up, the validator still visits each part of the schema.
+        let violation_bytes = VIOLATION_BYTES + longest_path_bytes(value);
+        // When the budget is used up, the validator still visits each part of the schema, and can find a violation of each.
         if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
-            return "the arguments do not match the input schema; together they are too large to find out where"
+            return "the arguments do not match the input schema; the schema and the arguments together are too large to find \
+                    out where"
                 .to_owned();
         }
         let budget = |steps| ValidationBudget {
             steps,
             ..self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes)
         };
-        let first_violation = || {
+        let describe_one = || {
             self.validator
                 .validate(MeteredValue(value))
                 .err()
                 .map(|error| describe(&error))
         };
-        let first_violations = || {
+        let describe_several = || {
             let errors = self.validator.iter_errors(MeteredValue(value)).take(VIOLATIONS_MAX);
             errors.map(|error| describe(&error)).collect::<Vec<_>>().join("; ")
         };
-        // The first pass collects all violations. The second one ends at the first violation, for which half of the steps
-        // usually suffice.
+        // The validator collects all violations in the first pass, although few are described. The second pass ends at the
+        // first violation, for which half of the steps usually suffice.
         let mut first_budget = budget(steps / 2);
-        let described = first_budget.run(first_violations).or_else(|| {
+        let described = first_budget.run(describe_several).or_else(|| {
             let mut second_budget = budget(steps - steps / 2 + first_budget.steps);
-            second_budget.run(first_violation).flatten()
+            second_budget.run(describe_one).flatten()
         });
         described.unwrap_or_else(|| {
             "the arguments do not match the input schema; finding out where takes too many steps or too much memory"
@@ -239,26 +242,26 @@ fn too_many_steps() -> ToolError {
     ToolError::Model(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message).with_limit(limit))
 }
 
-/// Returns the maximum length of the path of a value inside this one, in bytes.
-fn longest_path(value: &Value) -> u64 {
+/// Estimates the length of the longest path to a value inside this one, in bytes.
+fn longest_path_bytes(value: &Value) -> u64 {
     const INDEX_BYTES: u64 = 8;
     match value {
-        Value::Array(items) => items.iter().map(longest_path).max().unwrap_or(0) + INDEX_BYTES,
+        Value::Array(items) => items.iter().map(longest_path_bytes).max().unwrap_or(0) + INDEX_BYTES,
         Value::Object(fields) => {
             let paths = fields
                 .iter()
-                .map(|(name, field)| 1 + name.len() as u64 + longest_path(field));
+                .map(|(name, field)| 1 + name.len() as u64 + longest_path_bytes(field));
             paths.max().unwrap_or(0)
         }
         _ => 0,
     }
 }
 
-/// Describes a violation with the path of its value. The text quotes the value, which may be large, and is therefore cut.
+/// Describes a violation with the path of its value. The text is cut, because it quotes the value, which may be large.
 fn describe(error: &ValidationError<'_>) -> String {
     let mut text = LimitedText(String::new());
     let path = error.instance_path().as_str();
-    // Writing fails at the limit.
+    // Writing fails if the text is cut.
     let _: fmt::Result = if path.is_empty() {
         write!(text, "{error}")
     } else {

@@ -1,9 +1,10 @@
-//! Arguments as a validator reads them, with a budget of steps.
+//! The arguments of a call as a validator reads them, with a budget of steps.
 //!
-//! A validator of `jsonschema` cannot be stopped, and the product of a schema and an instance can be billions of checks. It
-//! reads the instance through the traits of [`jsonschema::json`] alone, so their implementation here counts each read. When
-//! the budget is used up, arrays and objects have no more elements and texts are empty: the validator ends after at most
-//! one more pass over its schema, and its outcome is discarded.
+//! JSON Schema calls the validated value the instance. A validator of `jsonschema` cannot be stopped, and a schema and an
+//! instance together can cause billions of checks. The validator reads the instance only through the traits of
+//! [`jsonschema::json`], and their implementation here takes steps from a budget. When the budget is used up, arrays and
+//! objects have no more elements and texts are empty. The validator then ends after at most one more pass over its schema, and
+//! its outcome is discarded.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -22,8 +23,8 @@ const TEXT_BYTES_PER_STEP: u64 = 64;
 const NAME_BYTES: u64 = 64;
 
 thread_local! {
-    /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that
-    /// a node cannot hold its budget.
+    /// The budget of the validation that this thread runs. A node cannot hold the budget, because a validator itself creates
+    /// the nodes of property names.
     static BUDGET: Cell<ValidationBudget> = const { Cell::new(ValidationBudget::NONE) };
 }
 
@@ -34,15 +35,16 @@ pub(super) struct ValidationBudget {
     pub(super) steps: u64,
     /// The memory that is left for violations, in bytes.
     pub(super) bytes: u64,
-    /// The steps of each visited element of an array or object.
+    /// The steps that each visited element of an array or object costs.
     pub(super) element_steps: u64,
-    /// The steps of each KiB of text, which each pattern of the schema may have to match.
+    /// The steps that each KiB of text costs, because a pattern of the schema may be matched against it.
     pub(super) text_steps_per_kib: u64,
-    /// The memory of each violation, in bytes.
+    /// The memory that each violation costs, in bytes.
     pub(super) violation_bytes: u64,
 }
 
 impl ValidationBudget {
+    /// The budget outside of a validation.
     const NONE: Self = Self {
         steps: 0,
         bytes: 0,
@@ -51,24 +53,25 @@ impl ValidationBudget {
         violation_bytes: 0,
     };
 
-    fn is_left(&self) -> bool {
+    /// Returns whether both steps and memory are left.
+    fn has_remainder(&self) -> bool {
         self.steps > 0 && self.bytes > 0
     }
 
     /// Runs a validation of this thread, and takes the steps and the memory that it uses from this budget. Returns `None` if it
     /// uses up the budget.
     pub(super) fn run<T>(&mut self, validate: impl FnOnce() -> T) -> Option<T> {
-        let _restored = RestoredBudget(BUDGET.replace(*self));
+        let _outer = OuterBudget(BUDGET.replace(*self));
         let outcome = validate();
         *self = BUDGET.get();
-        self.is_left().then_some(outcome)
+        self.has_remainder().then_some(outcome)
     }
 }
 
-/// Restores the budget of an outer validation, also after a panic.
-struct RestoredBudget(ValidationBudget);
+/// The budget of an outer validation. It is restored on drop, also after a panic.
+struct OuterBudget(ValidationBudget);
 
-impl Drop for RestoredBudget {
+impl Drop for OuterBudget {
     fn drop(&mut self) {
         BUDGET.set(self.0);
     }
@@ -79,7 +82,7 @@ fn take_steps(steps: impl FnOnce(&ValidationBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.steps = budget.steps.saturating_sub(steps(&budget));
     BUDGET.set(budget);
-    budget.is_left()
+    budget.has_remainder()
 }
 
 /// Takes memory from the budget. Returns whether the budget is not used up.
@@ -87,19 +90,19 @@ fn take_bytes(bytes: impl FnOnce(&ValidationBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.bytes = budget.bytes.saturating_sub(bytes(&budget));
     BUDGET.set(budget);
-    budget.is_left()
+    budget.has_remainder()
 }
 
 /// Takes the steps for matching a text, before the match begins. Returns whether the budget is not used up.
-fn take_text(text: &str) -> bool {
+fn take_text_steps(text: &str) -> bool {
     let bytes = text.len() as u64;
     take_steps(|budget| {
-        let matching = bytes.saturating_mul(budget.text_steps_per_kib) / 1024;
-        matching.saturating_add(1 + bytes / TEXT_BYTES_PER_STEP)
+        let match_steps = bytes.saturating_mul(budget.text_steps_per_kib) / 1024;
+        match_steps.saturating_add(1 + bytes / TEXT_BYTES_PER_STEP)
     })
 }
 
-/// The steps of a comparison that reads the full value.
+/// Returns the steps of a comparison that reads the full value.
 fn comparison_steps(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / TEXT_BYTES_PER_STEP,
@@ -112,7 +115,7 @@ fn comparison_steps(value: &Value) -> u64 {
     }
 }
 
-/// The representation of an instance whose reads are counted.
+/// The representation of an instance, for `jsonschema`: reading it takes steps from the budget.
 pub(super) struct Metered;
 
 impl Json for Metered {
@@ -151,7 +154,7 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.0.as_str()?;
-        Some(Cow::Borrowed(if take_text(text) { text } else { "" }))
+        Some(Cow::Borrowed(if take_text_steps(text) { text } else { "" }))
     }
 
     fn as_number(&self) -> Option<&'a Number> {
@@ -236,8 +239,8 @@ pub(super) struct MeteredName<'a>(&'a str);
 
 impl AsRef<str> for MeteredName<'_> {
     fn as_ref(&self) -> &str {
-        let is_left = take_text(self.0) && take_bytes(|_| NAME_BYTES + self.0.len() as u64);
-        if is_left { self.0 } else { "" }
+        let is_in_budget = take_text_steps(self.0) && take_bytes(|_| NAME_BYTES + self.0.len() as u64);
+        if is_in_budget { self.0 } else { "" }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parameters of a tool whose schema is written by hand.
+//! Parameters of a tool, from which its input schema is built.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Phase};
 pub struct Parameter {
     /// The name of the argument.
     pub name: String,
-    /// The JSON Schema of its value, with the description.
+    /// The JSON Schema of the argument, with the description.
     pub schema: Value,
     /// Whether each call must pass the argument.
     pub is_required: bool,
@@ -33,25 +33,25 @@ impl Parameter {
     /// Creates a parameter of type string.
     #[must_use]
     pub fn string(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::of("string", name, description)
+        Self::of_type("string", name, description)
     }
 
     /// Creates a parameter of type integer.
     #[must_use]
     pub fn integer(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::of("integer", name, description)
+        Self::of_type("integer", name, description)
     }
 
     /// Creates a parameter of type number.
     #[must_use]
     pub fn number(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::of("number", name, description)
+        Self::of_type("number", name, description)
     }
 
     /// Creates a parameter of type boolean.
     #[must_use]
     pub fn boolean(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::of("boolean", name, description)
+        Self::of_type("boolean", name, description)
     }
 
     /// Creates a parameter with any JSON Schema.
@@ -104,8 +104,8 @@ impl Parameter {
         }))
     }
 
-    fn of(kind: &str, name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::new(name, json!({ "type": kind, "description": description.into() }))
+    fn of_type(type_name: &str, name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::new(name, json!({ "type": type_name, "description": description.into() }))
     }
 }
 
@@ -134,13 +134,23 @@ mod tests {
         for bad in [json!({}), json!({"unit": "K"}), json!({"unit": "C", "other": 1})] {
             assert!(call(bad.clone()).await.is_err(), "{bad}");
         }
-        let bare = NativeTool::with_parameters("bare", "Is bare.", [], answer).unwrap();
-        assert!(bare.call(Arguments::new(), &ToolContext::new()).await.is_ok());
+        let tool_without_parameters = NativeTool::with_parameters("ping", "Answers.", [], answer).unwrap();
+        assert!(
+            tool_without_parameters
+                .call(Arguments::new(), &ToolContext::new())
+                .await
+                .is_ok()
+        );
     }
 
     #[test]
     fn duplicate_parameter_names_are_rejected() {
-        let twice = [Parameter::boolean("a", ""), Parameter::integer("a", "")];
-        assert!(Parameter::object_schema(twice).unwrap_err().message.contains("`a`"));
+        let parameters = [Parameter::boolean("a", ""), Parameter::integer("a", "")];
+        assert!(
+            Parameter::object_schema(parameters)
+                .unwrap_err()
+                .message
+                .contains("`a`")
+        );
     }
 }

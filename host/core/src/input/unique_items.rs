@@ -9,13 +9,13 @@ use serde_json::{Number, Value};
 /// Returns whether all items differ, as JSON Schema compares them: `1` equals `1.0`.
 ///
 /// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and
-/// `[1, [2]]`. This hash depends on the structure, and its key is random.
+/// `[1, [2]]`. The hash of [`Item`] depends on the structure, and the key of a [`HashSet`] is random.
 pub(super) fn all_distinct(items: &[Value]) -> bool {
     let mut distinct = HashSet::with_capacity(items.len());
     items.iter().all(|item| distinct.insert(Item(item)))
 }
 
-/// An item with the equality of JSON Schema.
+/// An item that is compared and hashed by the equality of JSON Schema.
 struct Item<'a>(&'a Value);
 
 impl PartialEq for Item<'_> {
@@ -62,7 +62,11 @@ fn hash_number(number: &Number, state: &mut impl Hasher) {
         return (3_u8, integer).hash(state);
     }
     let float = number.as_f64().unwrap_or(f64::NAN);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked"
+    )]
     if float.fract() != 0.0 {
         (4_u8, float.to_bits()).hash(state);
     } else if (-I64_END..I64_END).contains(&float) {
@@ -91,28 +95,28 @@ mod tests {
     }
 
     #[test]
-    fn equal_numbers_have_one_hash_and_structures_their_own() {
-        for (one, other) in [
+    fn equal_values_have_the_same_hash_and_similar_lists_do_not() {
+        for (first, second) in [
             (json!(1), json!(1.0)),
             (json!(0), json!(-0.0)),
             (json!(-3), json!(-3.0)),
             (json!(1_u64 << 63), json!(9_223_372_036_854_775_808.0)),
             (json!({"a": 1, "b": [2]}), json!({"b": [2.0], "a": 1})),
         ] {
-            assert!(cmp::equal(&one, &other), "{one} {other}");
-            assert_eq!(hash(&one), hash(&other), "{one} {other}");
-            assert!(!all_distinct(&[one, json!("between"), other]));
+            assert!(cmp::equal(&first, &second), "{first} {second}");
+            assert_eq!(hash(&first), hash(&second), "{first} {second}");
+            assert!(!all_distinct(&[first, json!("between"), second]));
         }
-        let alike = [
+        let similar = [
             json!([[1], 2]),
             json!([1, [2]]),
             json!([1, 2]),
             json!([[], 1, 2]),
             json!([[1, 2]]),
         ];
-        assert!(all_distinct(&alike));
-        let hashes: HashSet<u64> = alike.iter().map(hash).collect();
-        assert_eq!(hashes.len(), alike.len());
+        assert!(all_distinct(&similar));
+        let hashes: HashSet<u64> = similar.iter().map(hash).collect();
+        assert_eq!(hashes.len(), similar.len());
     }
 
     proptest! {
@@ -121,9 +125,10 @@ mod tests {
             let items: Vec<Value> = numbers
                 .iter()
                 .enumerate()
-                .map(|(at, number)| if at % 2 == 0 { json!([number]) } else { json!([f64::from(*number)]) })
+                .map(|(index, number)| if index % 2 == 0 { json!([number]) } else { json!([f64::from(*number)]) })
                 .collect();
-            let pairwise = (0..items.len()).all(|one| (0..one).all(|other| !cmp::equal(&items[one], &items[other])));
+            let pairwise = (0..items.len())
+                .all(|index| items[..index].iter().all(|earlier| !cmp::equal(&items[index], earlier)));
             prop_assert_eq!(all_distinct(&items), pairwise);
         }
     }

@@ -10,14 +10,14 @@ use crate::limits::{
 use crate::text::{parse_json, printable};
 
 /// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: once for an adjacent
-/// `additionalProperties`, once for the patterns that are plain text, and once for all patterns if one is not plain text.
+/// `additionalProperties`, once if its pattern is plain text, and once if any pattern is not plain text.
 const PATTERN_COMPILATIONS_MAX: usize = 3;
 
-/// The maximum length of a guest's text in an error message, in characters.
+/// The maximum length of untrusted text in an error message, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
 
 /// Keywords that change the base of references, or refer to other documents.
-const FORBIDDEN: [&str; 7] = [
+const FORBIDDEN_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
     "$anchor",
@@ -27,11 +27,11 @@ const FORBIDDEN: [&str; 7] = [
     "$vocabulary",
 ];
 
-/// Keywords that evaluate the adjacent keywords again: nested, they double the work at each level.
-const DOUBLING: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+/// Keywords that evaluate the adjacent keywords again. If they are nested, each level doubles the work.
+const DOUBLING_KEYWORDS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
-/// Keywords whose value is an object with arbitrary names, each with a schema as its value.
-const NAMING: [&str; 6] = [
+/// Keywords with named schemas: the value is an object with arbitrary names, and each name has a schema.
+const NAMED_SCHEMA_KEYWORDS: [&str; 6] = [
     "properties",
     "patternProperties",
     "$defs",
@@ -41,7 +41,7 @@ const NAMING: [&str; 6] = [
 ];
 
 /// Keywords whose values are data, not schemas.
-const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
+const DATA_KEYWORDS: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 
 /// The supported dialects of JSON Schema.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
@@ -49,8 +49,8 @@ const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2
 /// The dialect of a schema that does not name one.
 const DEFAULT_DIALECT: &str = DIALECTS[2];
 
-/// Reads the schemas of an untrusted component, or of a group of tools of an untrusted server. Some limits apply to all these
-/// schemas together.
+/// A reader of the schemas of an untrusted component, or of a group of tools of an untrusted server. Some limits apply to all
+/// these schemas together.
 #[derive(Debug, Default)]
 pub struct UntrustedSchemas {
     /// The number of JSON values of all schemas, references followed. The error messages call them parts.
@@ -62,10 +62,10 @@ pub struct UntrustedSchemas {
 }
 
 impl UntrustedSchemas {
-    /// Parses, checks and compiles a schema. [`InputValidator::of_untrusted`] then validates arguments with it.
+    /// Parses a schema and checks its limits. [`InputValidator::of_untrusted`] can then compile the schema.
     ///
     /// # Errors
-    /// The reason, as the predicate of a sentence whose subject is the schema.
+    /// The reason, as the end of a sentence that begins with "the schema".
     pub fn read(&mut self, text: &str) -> Result<Value, String> {
         if text.len() > SCHEMA_BYTES_MAX {
             return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
@@ -92,8 +92,9 @@ impl UntrustedSchemas {
 /// Visits a schema and all schemas that it refers to.
 struct SchemaWalk<'a> {
     root: &'a Value,
-    /// The number of JSON values of this schema, references followed.
+    /// The number of JSON values that were visited, each counted as often as `jsonschema` may compile it.
     values: usize,
+    /// The counts of all schemas, this one included.
     all_schemas: &'a mut UntrustedSchemas,
 }
 
@@ -102,11 +103,14 @@ struct SchemaWalk<'a> {
 struct Position {
     depth: usize,
     /// The maximum number of times that `jsonschema` compiles the value.
-    times: usize,
+    compilations_max: usize,
 }
 
 impl Position {
-    const ROOT: Self = Self { depth: 0, times: 1 };
+    const ROOT: Self = Self {
+        depth: 0,
+        compilations_max: 1,
+    };
 
     fn below(self) -> Self {
         Self {
@@ -119,7 +123,7 @@ impl Position {
 impl<'a> SchemaWalk<'a> {
     /// Visits a value that is a schema, or that a reference may use as one.
     fn visit_schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
-        self.count(position)?;
+        self.count_value(position)?;
         match value {
             Value::Array(items) => items
                 .iter()
@@ -127,10 +131,10 @@ impl<'a> SchemaWalk<'a> {
             Value::Object(fields) => fields.iter().try_for_each(|(key, field)| {
                 self.check_keyword(key, field, position)?;
                 match field {
-                    Value::Object(named) if NAMING.contains(&key.as_str()) => {
+                    Value::Object(named) if NAMED_SCHEMA_KEYWORDS.contains(&key.as_str()) => {
                         self.visit_named(key, named, position.below())
                     }
-                    field if DATA.contains(&key.as_str()) => self.visit_data(field, position.below()),
+                    field if DATA_KEYWORDS.contains(&key.as_str()) => self.visit_data(field, position.below()),
                     field => self.visit_schema(field, position.below()),
                 }
             }),
@@ -140,13 +144,13 @@ impl<'a> SchemaWalk<'a> {
 
     /// Visits the named schemas of a keyword.
     fn visit_named(&mut self, keyword: &str, named: &'a Map<String, Value>, position: Position) -> Result<(), String> {
-        self.count(position)?;
-        let times = match keyword {
+        self.count_value(position)?;
+        let factor = match keyword {
             "patternProperties" => PATTERN_COMPILATIONS_MAX,
             _ => 1,
         };
         let position = Position {
-            times: position.times.saturating_mul(times),
+            compilations_max: position.compilations_max.saturating_mul(factor),
             ..position.below()
         };
         named
@@ -156,7 +160,7 @@ impl<'a> SchemaWalk<'a> {
 
     /// Visits data, which is counted but not interpreted.
     fn visit_data(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
-        self.count(position)?;
+        self.count_value(position)?;
         match value {
             Value::Array(items) => items
                 .iter()
@@ -168,19 +172,20 @@ impl<'a> SchemaWalk<'a> {
         }
     }
 
-    fn count(&mut self, position: Position) -> Result<(), String> {
+    /// Counts a value, and checks the depth and the numbers of values.
+    fn count_value(&mut self, position: Position) -> Result<(), String> {
         if position.depth > SCHEMA_DEPTH_MAX {
             return Err(format!(
                 "is deeper than {SCHEMA_DEPTH_MAX}, or refers to itself in a cycle"
             ));
         }
-        self.values = self.values.saturating_add(position.times);
+        self.values = self.values.saturating_add(position.compilations_max);
         if self.values > SCHEMA_PARTS_MAX {
             return Err(format!(
                 "has more than {SCHEMA_PARTS_MAX} parts, including those that it refers to"
             ));
         }
-        self.all_schemas.values = self.all_schemas.values.saturating_add(position.times);
+        self.all_schemas.values = self.all_schemas.values.saturating_add(position.compilations_max);
         if self.all_schemas.values > SCHEMA_PARTS_SUM_MAX {
             return Err(format!(
                 "is too much: all schemas together have more than {SCHEMA_PARTS_SUM_MAX} parts"
@@ -191,17 +196,17 @@ impl<'a> SchemaWalk<'a> {
 
     /// Checks a keyword, and visits the schema to which a `$ref` refers.
     fn check_keyword(&mut self, key: &str, value: &'a Value, position: Position) -> Result<(), String> {
-        if DOUBLING.contains(&key) {
+        if DOUBLING_KEYWORDS.contains(&key) {
             return Err(unsupported(key));
         }
         match (key, value) {
-            ("$ref", Value::String(text)) => self.follow(text, position)?,
-            ("$schema", Value::String(text)) if !self.is_dialect(text, position) => {
+            ("$ref", Value::String(text)) => self.visit_reference(text, position)?,
+            ("$schema", Value::String(text)) if !self.is_supported_dialect(text, position) => {
                 return Err(format!("has an unsupported dialect: `{}`", excerpt(text)));
             }
             ("pattern", Value::String(_)) => self.all_schemas.patterns += 1,
             ("patternProperties", Value::Object(patterns)) => self.all_schemas.patterns += patterns.len(),
-            (key, Value::String(_)) if FORBIDDEN.contains(&key) => return Err(unsupported(key)),
+            (key, Value::String(_)) if FORBIDDEN_KEYWORDS.contains(&key) => return Err(unsupported(key)),
             _ => {}
         }
         if self.all_schemas.patterns > SCHEMA_PATTERNS_MAX {
@@ -212,38 +217,38 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    /// Returns whether the dialect that a `$schema` names is supported. Inside a schema, it must be the dialect of the full
-    /// schema.
-    fn is_dialect(&self, text: &str, position: Position) -> bool {
-        let find_dialect = |text: &str| DIALECTS.into_iter().find(|dialect| text.contains(dialect));
-        let own = find_dialect(text);
+    /// Returns whether the dialect that a `$schema` names is supported. A `$schema` below the root must name the dialect of the
+    /// root.
+    fn is_supported_dialect(&self, text: &str, position: Position) -> bool {
+        let find_dialect = |text: &str| DIALECTS.into_iter().find(|supported| text.contains(supported));
+        let dialect = find_dialect(text);
         if position.depth == 0 {
-            return own.is_some();
+            return dialect.is_some();
         }
-        let root = self.root.get("$schema").and_then(Value::as_str);
-        own.is_some() && own == root.map_or(Some(DEFAULT_DIALECT), find_dialect)
+        let root_schema = self.root.get("$schema").and_then(Value::as_str);
+        dialect.is_some() && dialect == root_schema.map_or(Some(DEFAULT_DIALECT), find_dialect)
     }
 
     /// Visits the schema to which a reference refers. A reference to another document is an error.
-    fn follow(&mut self, reference: &str, position: Position) -> Result<(), String> {
-        let inside = reference.strip_prefix('#').filter(|_| !reference.contains('%'));
-        let Some(pointer) = inside.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {
+    fn visit_reference(&mut self, reference: &str, position: Position) -> Result<(), String> {
+        let fragment = reference.strip_prefix('#').filter(|_| !reference.contains('%'));
+        let Some(pointer) = fragment.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {
             let reference = excerpt(reference);
             return Err(format!("refers to `{reference}`, which is not inside the schema"));
         };
-        let Some(part) = self.root.pointer(pointer) else {
+        let Some(target) = self.root.pointer(pointer) else {
             return Err(format!("refers to `{}`, which does not exist", excerpt(reference)));
         };
-        // The path may pass through data, whose keywords have not been checked.
+        // The pointer may lead through data, in which keywords are not checked elsewhere.
         for (end, _) in pointer.match_indices('/') {
             let ancestor = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
             let has_keyword =
                 |key: &&str| ancestor.is_some_and(|fields| fields.get(*key).is_some_and(Value::is_string));
-            if let Some(key) = FORBIDDEN.iter().find(|key| has_keyword(key)) {
+            if let Some(key) = FORBIDDEN_KEYWORDS.iter().find(|key| has_keyword(key)) {
                 return Err(unsupported(key));
             }
         }
-        self.visit_schema(part, position.below())
+        self.visit_schema(target, position.below())
     }
 }
 

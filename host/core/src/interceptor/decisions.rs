@@ -53,7 +53,8 @@ pub struct CallOutcome {
     pub for_user: Option<String>,
     /// Whether the tool failed, or the call ended without a result.
     pub is_error: bool,
-    /// The value of the result, unless `for_llm` is its JSON form. For a call without a result, the details of its error.
+    /// The value of the result, or `None` if `for_llm` is the JSON form of the value. For a call without a result, the details
+    /// of its error.
     pub value: Option<Value>,
     /// The objects that the tool returned in addition to the text. Empty for a call without a result.
     pub artifacts: Vec<Artifact>,
@@ -75,17 +76,17 @@ pub enum OutcomeReview {
     },
 }
 
-/// Code that decides about the calls of tools. It receives every call before the call runs, and every outcome before the model
-/// or the user reads it.
+/// Code that decides about the calls of tools. An interceptor receives each call before the call runs, and each outcome before
+/// the model or the user reads it. The host's own tools, such as `search_tools`, are not intercepted.
 ///
-/// [`Interception`](crate::Interception) applies it as a guard, which covers nested calls, agents, entities and late
-/// results. An error of the interceptor denies the call, or withholds its outcome.
+/// [`Interception`](crate::Interception) applies an interceptor as a guard, which covers nested calls, agents, entities and
+/// late results. An error of the interceptor denies the call, or withholds its outcome.
 #[async_trait]
 pub trait Interceptor: Send + Sync {
     /// Returns the name, for error messages and the log.
     fn name(&self) -> &str;
 
-    /// Decides about a call before it runs. If the call is cancelled, the decision is dropped.
+    /// Decides about a call before it runs. If the call is cancelled meanwhile, the returned future is dropped.
     ///
     /// # Errors
     /// Any error denies the call. The error is logged; the model reads only that the interceptor failed.

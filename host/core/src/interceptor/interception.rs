@@ -15,8 +15,8 @@ use crate::{
 
 /// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
 ///
-/// It is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of entities and to
-/// the tools of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
+/// The decorator is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of
+/// entities and to the tools of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -54,6 +54,7 @@ impl Interception {
         Self(Arc::new(interceptor))
     }
 
+    /// Returns the decision of the interceptor about a call.
     async fn decide(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, ToolError> {
         let decision = tokio::select! {
             biased;
@@ -72,7 +73,7 @@ impl Interception {
         })
     }
 
-    /// Returns the arguments with which a call may run.
+    /// Returns the arguments with which a call may run, or an error if the call may not run.
     async fn allowed_arguments(&self, call: &InterceptedCall, context: &ToolContext) -> Result<Arguments, ToolError> {
         match self.decide(call, context).await? {
             CallDecision::Continue => Ok(call.arguments.clone()),
@@ -109,7 +110,7 @@ impl Interception {
         };
         match review {
             Ok(OutcomeReview::Keep) => outcome,
-            Ok(OutcomeReview::Replace(new)) => replace_outcome(outcome, new),
+            Ok(OutcomeReview::Replace(replacement)) => replace_outcome(outcome, replacement),
             Ok(OutcomeReview::Withhold { reason }) => withheld(reason),
             Err(error) => {
                 let message = format!(
@@ -229,7 +230,7 @@ fn outcome_of_error(error: &Error) -> CallOutcome {
 /// Returns whether a text is the JSON form of a value. A string is compared without quotes, as the model reads it.
 fn is_text_of(text: &str, value: &Value) -> bool {
     match value {
-        Value::String(value) => value == text,
+        Value::String(string) => string == text,
         value => {
             let json = value.to_string();
             json == text
@@ -237,44 +238,44 @@ fn is_text_of(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces an outcome by that of the interceptor.
+/// Replaces an outcome by the one that the interceptor returned.
 ///
 /// An error keeps its kind, phase, tool, limit and denied accesses, and gets the new text and value as its message and details.
 /// A result gets the new texts, value and artifacts. If the interceptor returns no value, and the old text was the JSON form of
-/// the old value, the value is read from the new text. The Rust value and the source are removed, and so are the entities whose
-/// id the interceptor removed from the text.
-fn replace_outcome(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
+/// the old value, the value is read from the new text. The Rust value and the source are removed. An entity is rejected if
+/// its id is in the old text but not in the new one.
+fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,
         Err(error) => {
             let report = error.report();
-            let mut replaced = Error::new(report.kind, report.phase, new.for_llm);
+            let mut new_error = Error::new(report.kind, report.phase, replacement.for_llm);
             if let Some(tool) = &report.tool {
-                replaced = replaced.with_tool(tool);
+                new_error = new_error.with_tool(tool);
             }
             if let Some(limit) = report.limit.clone() {
-                replaced = replaced.with_limit(limit);
+                new_error = new_error.with_limit(limit);
             }
-            if let Some(details) = new.value {
-                replaced = replaced.with_details(details);
+            if let Some(details) = replacement.value {
+                new_error = new_error.with_details(details);
             }
-            return Err(ToolError::Model(replaced.with_denied(report.denied.clone())));
+            return Err(ToolError::Model(new_error.with_denied(report.denied.clone())));
         }
     };
-    reject_hidden_entities(&mut result, &new.for_llm);
-    result.value = match (new.value, &result.value) {
+    reject_hidden_entities(&mut result, &replacement.for_llm);
+    result.value = match (replacement.value, &result.value) {
         (Some(value), _) => Some(value),
         (None, Some(value)) if is_text_of(&result.for_llm, value) => Some(match value {
-            Value::String(_) => Value::String(new.for_llm.clone()),
-            _ => parse_json(&new.for_llm).unwrap_or_else(|_| Value::String(new.for_llm.clone())),
+            Value::String(_) => Value::String(replacement.for_llm.clone()),
+            _ => parse_json(&replacement.for_llm).unwrap_or_else(|_| Value::String(replacement.for_llm.clone())),
         }),
         (None, _) => None,
     };
-    result.for_llm = new.for_llm;
-    result.for_user = new.for_user;
-    result.artifacts = new.artifacts;
-    if new.is_error != result.is_error() && !result.is_pending() {
-        result.status = if new.is_error {
+    result.for_llm = replacement.for_llm;
+    result.for_user = replacement.for_user;
+    result.artifacts = replacement.artifacts;
+    if replacement.is_error != result.is_error() && !result.is_pending() {
+        result.status = if replacement.is_error {
             ToolStatus::Error
         } else {
             ToolStatus::Success
@@ -285,15 +286,48 @@ fn replace_outcome(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> 
     Ok(result)
 }
 
-/// Rejects the entities whose id the interceptor removed from the text: the names of their tools would contain the id.
-fn reject_hidden_entities(result: &mut ToolResult, text: &str) {
+/// Rejects each entity whose id is in the old text of the result but not in the new text. The names of its tools would contain
+/// the id.
+fn reject_hidden_entities(result: &mut ToolResult, new_text: &str) {
     for provider in std::mem::take(&mut result.providers) {
-        let is_hidden = |id: &String| result.for_llm.contains(id.as_str()) && !text.contains(id.as_str());
+        let is_hidden = |id: &String| is_removed(id, &result.for_llm, new_text);
         if provider.instance_id().as_ref().is_some_and(is_hidden) {
             let reason = "an interceptor removed its id from the result";
             result.rejected.push(RejectedProvider::new(provider.prefix(), reason));
         } else {
             result.providers.push(provider);
         }
+    }
+}
+
+/// Returns whether the old text contains an id and the new one does not. An id that is a complete word of the old text must be
+/// a complete word of the new one: the `17` that remains does not contain the id `7`.
+fn is_removed(id: &str, old_text: &str, new_text: &str) -> bool {
+    let is_word_of = |text: &str| {
+        text.match_indices(id).any(|(start, _)| {
+            let before = text[..start].chars().next_back();
+            let after = text[start + id.len()..].chars().next();
+            !before.into_iter().chain(after).any(char::is_alphanumeric)
+        })
+    };
+    if is_word_of(old_text) {
+        !is_word_of(new_text)
+    } else {
+        old_text.contains(id) && !new_text.contains(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_removed;
+
+    // attack: Q8
+    #[test]
+    fn a_removed_id_is_found_even_if_a_longer_word_contains_it() {
+        assert!(is_removed("7", r#"{"id":"7","count":17}"#, r#"{"id":"*","count":17}"#));
+        assert!(!is_removed("7", r#"{"id":"7","count":17}"#, r#"{"id":"7","count":0}"#));
+        assert!(is_removed("7", "item17", "item"), "it is only a part of a word");
+        assert!(!is_removed("7", "item17", "item17"));
+        assert!(!is_removed("7", "nothing", "else"));
     }
 }

@@ -1,4 +1,4 @@
-//! Interceptors: code that decides on every tool call of a conversation, before and after the call runs.
+//! Interceptors: code that decides about the tool calls of a conversation, before and after each call runs.
 
 mod decisions;
 mod interception;

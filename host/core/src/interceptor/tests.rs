@@ -13,10 +13,10 @@ use crate::{
     ToolError, ToolExt, ToolProvider, ToolResult, ToolSelector, ToolSet,
 };
 
-/// Replaces `secret` in outcomes, and follows the argument `rule`.
+/// An interceptor that replaces `secret` in outcomes, and decides as the argument `rule` of a call demands.
 #[derive(Default)]
 struct Rules {
-    seen: Mutex<Vec<(String, Arguments)>>,
+    seen_calls: Mutex<Vec<(String, Arguments)>>,
 }
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl Interceptor for Arc<Rules> {
     }
 
     async fn before(&self, call: &InterceptedCall, _: &ToolContext) -> Result<CallDecision, Error> {
-        self.seen
+        self.seen_calls
             .lock()
             .unwrap()
             .push((call.tool.to_string(), call.arguments.clone()));
@@ -106,20 +106,20 @@ fn echo(runs: &Arc<AtomicUsize>) -> NativeTool {
     .unwrap()
 }
 
-fn guarded(runs: &Arc<AtomicUsize>) -> (impl Tool + 'static, Arc<Rules>) {
+fn guarded_echo(runs: &Arc<AtomicUsize>) -> (impl Tool + 'static, Arc<Rules>) {
     let rules = Arc::new(Rules::default());
     (echo(runs).with_decorator(Interception::new(rules.clone())), rules)
 }
 
 async fn call(tool: &impl Tool, arguments: Value) -> Result<ToolResult, Error> {
-    let called = tool.call(object(arguments), &ToolContext::new()).await;
-    called.map_err(|error| error.report().clone())
+    let outcome = tool.call(object(arguments), &ToolContext::new()).await;
+    outcome.map_err(|error| error.report().clone())
 }
 
 #[tokio::test]
-async fn an_interceptor_edits_and_denies_calls_and_sees_the_edited_arguments() {
+async fn an_interceptor_edits_and_denies_calls() {
     let runs = Arc::default();
-    let (tool, rules) = guarded(&runs);
+    let (tool, rules) = guarded_echo(&runs);
     assert_eq!(
         call(&tool, json!({"rule": "edit"})).await.unwrap().for_llm,
         r#"{"text":"edited"}"#
@@ -128,14 +128,14 @@ async fn an_interceptor_edits_and_denies_calls_and_sees_the_edited_arguments() {
     assert_eq!((error.kind, error.phase), (ErrorKind::Denied, Phase::Validate));
     assert_eq!(error.message, "the interceptor `rules` denied the call: not today");
     assert_eq!(runs.load(Ordering::Relaxed), 1);
-    assert_eq!(rules.seen.lock().unwrap()[0].0, "native#echo");
+    assert_eq!(rules.seen_calls.lock().unwrap()[0].0, "native#echo");
 }
 
 // attack: Q1
 #[tokio::test]
 async fn an_interceptor_that_fails_denies_the_call_or_withholds_the_result() {
     let runs = Arc::default();
-    let (tool, _) = guarded(&runs);
+    let (tool, _) = guarded_echo(&runs);
     let error = call(&tool, json!({"rule": "fail"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied);
     assert!(
@@ -155,7 +155,7 @@ async fn an_interceptor_that_fails_denies_the_call_or_withholds_the_result() {
 
 #[tokio::test]
 async fn every_text_of_a_result_and_of_an_error_is_replaced() {
-    let (tool, _) = guarded(&Arc::default());
+    let (tool, _) = guarded_echo(&Arc::default());
     let result = call(&tool, json!({"text": "a secret"})).await.unwrap();
     assert_eq!(result.for_llm, r#"{"text":"a ***"}"#);
     assert_eq!(result.value, Some(json!({"text": "a ***"})));
@@ -177,7 +177,7 @@ async fn nested_calls_and_late_results_are_intercepted() {
     tools.add(Arc::new(echo(&runs)));
     let late = NativeTool::new("late", "Later.", json!({"type": "object"}), |_, context| async move {
         let task = context.background_task()?;
-        // Delivered from a thread that is not one of the runtime.
+        // The thread does not belong to the runtime.
         std::thread::spawn(move || task.deliver(ToolResult::text("a late secret")));
         Ok(ToolResult::background("started with a secret"))
     });
@@ -188,9 +188,9 @@ async fn nested_calls_and_late_results_are_intercepted() {
     assert_eq!(runs.load(Ordering::Relaxed), 0);
 
     let mut background = BackgroundTasks::new(&CancellationToken::new());
-    let offered = background.offer("1", &context);
+    let task_context = background.offer("1", &context);
     let started = tools
-        .call_tool("native#late", Arguments::new(), &offered)
+        .call_tool("native#late", Arguments::new(), &task_context)
         .await
         .unwrap();
     assert!(started.is_pending());
@@ -217,7 +217,7 @@ impl ToolProvider for Customer {
 
 // attack: Q8
 #[tokio::test]
-async fn an_id_that_an_interceptor_removes_is_in_no_name_of_a_tool() {
+async fn an_entity_is_rejected_if_an_interceptor_removes_its_id() {
     let list = NativeTool::new("list", "Lists.", json!({"type": "object"}), |_, _| async {
         let mut result = ToolResult::value(json!([{"id": "c-1"}, {"id": "secret-2"}]));
         result.providers = vec![Arc::new(Customer("c-1")), Arc::new(Customer("secret-2"))];

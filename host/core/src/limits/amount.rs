@@ -1,11 +1,11 @@
-//! The amounts of limits, with their units.
+//! Amounts of limits.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::{ByteCount, Span};
 
-/// An amount with its unit.
+/// The amount of a limit, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// A number of things.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::engine::EngineLimits;
 use crate::error::{Error, ErrorKind, Phase};
 
-/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls. A
-/// higher limit of the operator applies instead.
+/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls. If
+/// the operator sets a higher limit, the higher one applies.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
 /// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities
@@ -15,22 +15,22 @@ pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 pub struct CallLimits {
     /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
     pub fuel_max: u64,
-    /// Wall-clock time.
+    /// Wall-clock time of the call.
     pub wall_max: Duration,
-    /// Memory of the instance, in bytes, over all its linear memories.
+    /// Memory of all linear memories of the instance, in bytes.
     pub memory_bytes_max: u64,
     /// The stack of WebAssembly code, in bytes; the same for every call of the process.
     pub stack_bytes_max: usize,
-    /// Elements over all tables of the instance.
+    /// Elements of all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances; memories and tables have the same limit each. A component of a large toolchain has about a dozen of
+    /// Core instances. The same limit applies to memories, and to tables. A component of a large toolchain has about a dozen of
     /// each.
     pub instances_max: usize,
-    /// The result as JSON, in bytes.
+    /// Size of the result as JSON, in bytes.
     pub result_bytes_max: u64,
     /// Bytes of standard output, standard error and log that are stored; the rest is dropped, and the call continues.
     pub log_bytes_max: usize,
-    /// Artifacts that the guest returns, as JSON, in bytes.
+    /// Total size of the artifacts that the guest returns, as JSON, in bytes.
     pub artifact_bytes_max: u64,
     /// Calls from the guest into the host.
     pub host_calls_max: u64,
@@ -38,7 +38,7 @@ pub struct CallLimits {
     pub host_call_bytes_max: u64,
     /// Live host resources and component handles.
     pub resources_max: usize,
-    /// Memory of the host that the resources hold, in bytes: headers, buffers, connections, lists of directories. A session
+    /// Memory of the host that the resources hold, in bytes: headers, buffers, connections, directory listings. A session
     /// instance keeps its resources between calls.
     pub host_memory_bytes_max: u64,
     /// HTTP requests of the guest, including those of nested calls.
@@ -76,8 +76,8 @@ impl Default for CallLimits {
     }
 }
 
-/// Some limits of a call, as an operator, a project, a package or a caller sets them. For a limit that is not set, the next
-/// source decides: the operator's limits or the defaults.
+/// The limits of a call that one source sets: an operator, a project, a package or a caller. A limit that the source does not
+/// set has the operator's value, or else the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitOverrides {
     /// See [`CallLimits::fuel_max`].
@@ -218,7 +218,7 @@ impl LimitOverrides {
         self
     }
 
-    /// Returns the limits of `self`, and for those that it does not set the limits of `other`.
+    /// Returns the limits of `self`. A limit that `self` does not set is taken from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -239,7 +239,7 @@ impl LimitOverrides {
         }
     }
 
-    /// Rejects zero for the limits that do not accept it.
+    /// Checks that each limit that must be positive is not zero.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if such a limit is zero.
@@ -268,10 +268,10 @@ impl LimitOverrides {
     }
 }
 
-/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of `request`, the limits
-/// that the package or the caller of a plugin requests.
+/// Computes the limits of a call. Each is the minimum of the limit of the process, that of the operator, and that of `request`:
+/// the limits that a package or a caller requests.
 ///
-/// A limit that the operator does not set has its default, so that a request can lower the limits but never raise them.
+/// A limit that the operator does not set has its default. So a request can lower a limit but never raise it.
 #[must_use]
 pub fn effective(engine: &EngineLimits, operator: &LimitOverrides, request: &LimitOverrides) -> CallLimits {
     let defaults = CallLimits::default();
@@ -373,7 +373,7 @@ mod tests {
 
     // attack: B16
     #[test]
-    fn a_limit_of_zero_is_refused() {
+    fn limits_that_must_be_positive_refuse_zero() {
         for zero in [
             LimitOverrides::default().with_fuel_max(0),
             LimitOverrides::default().with_wall_max(Duration::ZERO),

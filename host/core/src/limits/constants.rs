@@ -1,11 +1,12 @@
-//! Limits with one value for the process, each with its row in the table.
+//! Limits that are constants, each with its row in the table. Some are defaults that a setting can change.
 
 use std::time::Duration;
 
 use super::amount::{Amount, IntoAmount};
 use super::table::{Limit, LimitGroup, LimitSetting};
 
-/// Defines constants, and their rows of the table of limits. The first line of the documentation is the row's subject.
+/// Defines constants, and their rows of the table of limits. The first line of a constant's documentation becomes the subject
+/// of its row.
 macro_rules! limits {
     ($($group:ident {
         $(#[doc = $subject:literal] $(#[doc = $more:literal])*
@@ -49,7 +50,7 @@ limits! {
         /// The default suffices for several hundred components of a large toolchain.
         CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`CodeCache::set_bytes_max`";
         /// Maximum size of an index of packages.
-        /// An entry has 200 bytes, so that the limit suffices for 80,000 releases.
+        /// An entry has about 200 bytes, so the limit suffices for 80,000 releases.
         PACKAGE_INDEX_BYTES_MAX: u64 = 16 << 20, Bytes;
         /// Maximum time of the download of a package or an index.
         DOWNLOAD_WALL_MAX: Duration = Duration::from_secs(120), Time, "`HttpDownloader::new`, `add --timeout`";
@@ -104,10 +105,10 @@ limits! {
         /// Maximum depth of such a schema, references followed.
         SCHEMA_DEPTH_MAX: usize = 32, Count;
         /// Maximum number of JSON values of such a schema, references followed.
-        /// A schema that refers to another one twice at each of its levels doubles with each level.
+        /// If each level of a schema refers to the next level twice, the number doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
         /// Maximum number of JSON values of all schemas of a component: 256 tools of 250 values each.
-        /// For an MCP server, this limit and those of patterns apply to each group of 256 tools.
+        /// For an MCP server, this limit and the limits of patterns apply to each group of 256 tools.
         SCHEMA_PARTS_SUM_MAX: usize = 64 << 10, Count;
         /// Maximum number of patterns of all schemas of a component.
         SCHEMA_PATTERNS_MAX: usize = 256, Count;
@@ -121,10 +122,11 @@ limits! {
         /// Images and audio are part of messages.
         MCP_MESSAGE_BYTES_MAX: usize = 16 << 20, Bytes;
         /// Maximum number of values and names in one message of an MCP server.
-        /// They take far more memory than their text: a page of a thousand tools with long schemas has about 200,000.
+        /// Values and names take far more memory than their text. A page of a thousand tools with long schemas has about
+        /// 200,000 of them.
         MCP_MESSAGE_PARTS_MAX: usize = 256 << 10, Count;
         /// Maximum number of values and names in one message of an MCP client.
-        /// They are arguments of a call: a table of ten thousand rows with ten columns fits.
+        /// Most are arguments of a call. A table of ten thousand rows with ten columns fits, if each row is a list.
         MCP_REQUEST_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum number of tools of an MCP server; the others are withheld.
         MCP_TOOLS_MAX: usize = 1_024, Count;
@@ -169,7 +171,7 @@ limits! {
         /// Maximum number of files and directories in a writable directory.
         DIRECTORY_ENTRIES_MAX: u64 = 1_000_000, Count;
         /// Maximum memory of one artifact when it is parsed.
-        /// The host estimates it from the text before parsing. All artifacts of one `tool-result` share the limit.
+        /// The host estimates the memory from the text before parsing. All artifacts of one `tool-result` share the limit.
         ARTIFACT_WEIGHT_MAX: usize = 16 << 20, Bytes;
         /// Maximum length of a key and of a bucket's name in a key–value store.
         KEY_BYTES_MAX: usize = 1 << 10, Bytes;
@@ -181,7 +183,8 @@ limits! {
         /// Responses of models are far shorter.
         ARGUMENT_BYTES_MAX: usize = 4 << 20, Bytes;
         /// Maximum number of values and names in the arguments of a call, and in other JSON that a model or a tool writes.
-        /// They take far more memory than their text: a table of ten thousand rows with ten columns fits.
+        /// Values and names take far more memory than their text. A table of ten thousand rows with ten columns fits, if each
+        /// row is a list.
         ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum memory of the arguments of earlier calls that a conversation keeps for its strategies.
         /// Beyond it, the oldest arguments are dropped, except those of the last successful call of each tool.
@@ -254,6 +257,7 @@ limits! {
     }
 }
 
+/// Returns the subject of a row: the documentation without `Maximum` and the full stop.
 fn subject(documentation: &'static str) -> &'static str {
     documentation
         .trim()
@@ -261,8 +265,8 @@ fn subject(documentation: &'static str) -> &'static str {
         .trim_end_matches('.')
 }
 
-fn setting(named: &[&'static str]) -> LimitSetting {
-    named
-        .first()
-        .map_or(LimitSetting::Fixed, |named| LimitSetting::Named(named))
+/// Returns the setting of a row from the optional text in its definition.
+fn setting(text: &[&'static str]) -> LimitSetting {
+    text.first()
+        .map_or(LimitSetting::Fixed, |names| LimitSetting::Named(names))
 }

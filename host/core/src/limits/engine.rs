@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Limits of the process, which no call, manifest or flag can exceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Maximum memory of one instance, in bytes, over all its linear memories. 1 GiB suffices for the runtime of any
+    /// Maximum memory of all linear memories of one instance, in bytes. 1 GiB suffices for the runtime of any
     /// language.
     pub memory_bytes_max: u64,
     /// The stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
@@ -16,12 +16,12 @@ pub struct EngineLimits {
     pub component_bytes_max: u64,
     /// Maximum time that a caller waits for one component to be validated and compiled.
     pub load_wall_max: Duration,
-    /// Maximum time of the compilation of one component in a process of its own. At the limit, the process is stopped.
+    /// Maximum time of the compilation of one component in a compiler process. At the limit, the process is stopped.
     pub compile_wall_max: Duration,
-    /// Maximum memory of a process that compiles one component, in bytes. The limit of a small component is lower, and
+    /// Maximum memory of a compiler process, in bytes. The limit of a small component is lower, and
     /// depends on the size of the component.
     pub compile_memory_bytes_max: u64,
-    /// Maximum size of the machine code that such a process returns for one component, in bytes. The limit of a small
+    /// Maximum size of the machine code that a compiler process returns for one component, in bytes. The limit of a small
     /// component is lower, and depends on the size of the component.
     pub code_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
@@ -29,8 +29,8 @@ pub struct EngineLimits {
     /// The highest depth of nested calls that an operator can set, the outermost call included. Each call holds an instance
     /// with its memory.
     pub nested_depth_max: u32,
-    /// Concurrent calls of one plugin; further calls are queued. The default is the number of processors, or two if it is
-    /// unknown.
+    /// Concurrent calls of one plugin; further calls are queued. The default is the number of processors, or 2 if that number
+    /// is unknown.
     pub calls_per_plugin_max: usize,
     /// Live session instances of one conversation.
     pub sessions_per_conversation_max: usize,

@@ -1,9 +1,9 @@
-//! The limits of calls, runs, files and of the process, with their defaults and reasons.
+//! The limits of the host, with their defaults and reasons: limits of calls, runs, files and of the process.
 //!
 //! [`all_limits`] is the table of all limits. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to
 //! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the limit that the
 //! package or the caller requests.
-//! The constants are limits with one value for the process; other crates enforce them.
+//! A constant is a fixed limit, or the default of a limit that a setting can change. Most are enforced by other crates.
 
 mod amount;
 mod call;

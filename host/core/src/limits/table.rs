@@ -14,7 +14,7 @@ pub struct Limit {
     pub name: &'static str,
     /// The part of the host to which the limit belongs.
     pub group: LimitGroup,
-    /// The amount that is limited, such as `size of the grants file`.
+    /// The quantity that is limited, such as `size of the grants file`.
     pub subject: &'static str,
     /// The default of the limit.
     pub default: Amount,
@@ -32,13 +32,13 @@ pub enum LimitGroup {
     Process,
     /// The interfaces of the host that a component can import.
     HostInterfaces,
-    /// The inspection of a component.
+    /// The inspection and compilation of a component.
     Components,
-    /// Tools that a component lists at run time.
+    /// Tools that a component lists at run time, and the schemas of tools from components and MCP servers.
     DynamicTools,
     /// The Model Context Protocol: servers whose tools a conversation has, and clients of the host's own server.
     McpServers,
-    /// Files that the host reads.
+    /// Files that the host reads or downloads, and the cache of compiled code.
     Files,
     /// A conversation.
     Conversations,
@@ -55,7 +55,7 @@ pub enum LimitSetting {
     Overrides,
     /// By a field of [`EngineLimits`].
     Engine,
-    /// By the named options or functions.
+    /// By the options, settings, functions or fields that the text names in backticks.
     Named(&'static str),
 }
 
@@ -71,7 +71,7 @@ impl Limit {
     pub fn flag(&self) -> Option<String> {
         match self.setting {
             LimitSetting::Overrides => self.key().map(|key| format!("--{}", key.replace('_', "-"))),
-            LimitSetting::Named(named) => named.split('`').find(|part| part.starts_with("--")).map(str::to_owned),
+            LimitSetting::Named(names) => names.split('`').find(|part| part.starts_with("--")).map(str::to_owned),
             LimitSetting::Fixed | LimitSetting::Engine => None,
         }
     }
@@ -94,7 +94,7 @@ pub fn all_limits() -> Vec<Limit> {
     limits
 }
 
-/// Returns the rows of a struct of limits. Each field has a row or is left out explicitly.
+/// Returns the rows of a struct of limits. Each field must have a row, or be listed after `without`.
 macro_rules! rows {
     ($group:ident, $limits:ident {
         $($name:ident: $subject:literal, $amount:ident, $setting:ident;)*
@@ -111,7 +111,7 @@ macro_rules! rows {
 }
 
 fn call_limits() -> Vec<Limit> {
-    // The stack is left out, because its limit is one of the process.
+    // The stack is left out, because its limit is in the rows of the process.
     rows!(Calls, CallLimits {
         fuel_max: "fuel, about one unit per instruction", Count, Overrides;
         wall_max: "wall-clock time", Time, Overrides;
@@ -180,10 +180,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_limit_has_a_name_of_its_own_a_subject_and_a_positive_default() {
+    fn each_limit_has_a_unique_name_a_subject_and_a_positive_default() {
         let limits = all_limits();
         let names: BTreeSet<_> = limits.iter().map(|limit| (limit.group, limit.name)).collect();
-        assert_eq!(names.len(), limits.len(), "a name is used twice");
+        assert_eq!(names.len(), limits.len(), "a name is used twice in a group");
         for limit in limits {
             assert!(!limit.subject.is_empty(), "{limit:?}");
             assert!(
@@ -194,20 +194,23 @@ mod tests {
     }
 
     #[test]
-    fn the_option_of_a_limit_follows_from_its_name() {
+    fn a_limit_lists_the_option_and_the_key_that_set_it() {
         let limits = all_limits();
-        let of = |name: &str| limits.iter().find(|limit| limit.name == name && limit.flag().is_some());
+        let find_with_flag = |name: &str| limits.iter().find(|limit| limit.name == name && limit.flag().is_some());
         assert_eq!(
-            of("host_calls_max").and_then(Limit::flag).as_deref(),
+            find_with_flag("host_calls_max").and_then(Limit::flag).as_deref(),
             Some("--host-calls")
         );
-        assert_eq!(of("host_calls_max").and_then(Limit::key), Some("host_calls"));
         assert_eq!(
-            of("ITERATIONS_MAX").and_then(Limit::flag).as_deref(),
+            find_with_flag("host_calls_max").and_then(Limit::key),
+            Some("host_calls")
+        );
+        assert_eq!(
+            find_with_flag("ITERATIONS_MAX").and_then(Limit::flag).as_deref(),
             Some("--iterations")
         );
         assert!(
-            of("component_bytes_max").is_none(),
+            find_with_flag("component_bytes_max").is_none(),
             "a limit of the process has no option"
         );
     }

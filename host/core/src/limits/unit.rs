@@ -25,6 +25,7 @@ pub struct ByteCount(pub u64);
 #[serde(try_from = "String", into = "String")]
 pub struct Span(pub Duration);
 
+/// Units with their factors, in bytes.
 const BYTE_UNITS: [(&str, u64); 8] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -36,6 +37,7 @@ const BYTE_UNITS: [(&str, u64); 8] = [
     ("", 1),
 ];
 
+/// Units with their factors, in milliseconds.
 const SPAN_UNITS_MS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
 
 impl FromStr for ByteCount {
@@ -87,14 +89,15 @@ impl From<ByteCount> for String {
     }
 }
 
-/// Converts to the exact time in milliseconds, which can be parsed again.
+/// Converts to the time in full milliseconds, which can be parsed again.
 impl From<Span> for String {
     fn from(Span(time): Span) -> Self {
         format!("{}ms", time.as_millis())
     }
 }
 
-/// Parses digits and a unit. Signs, fractions and overflow are invalid.
+/// Parses digits and a unit. Returns the number multiplied by the factor of the unit. Signs, fractions and overflow are
+/// invalid.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

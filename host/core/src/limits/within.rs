@@ -1,10 +1,10 @@
-//! Proposed limits, reduced to the limits that are allowed.
+//! The reduction of proposed limits to the allowed limits.
 
 use super::call::{CallLimits, LimitOverrides};
 
 impl LimitOverrides {
-    /// Returns these limits, each reduced to the one in `allowed`, or to its default if `allowed` does not set it. Limits that
-    /// are not set remain unset.
+    /// Returns these limits, each reduced to at most the limit in `allowed`. If `allowed` does not set a limit, its default is
+    /// the maximum. Limits that are not set remain unset.
     #[must_use]
     pub fn within(&self, allowed: &Self) -> Self {
         let defaults = CallLimits::default();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proposed_limit_is_raised_up_to_the_allowed_one_only() {
+    fn a_proposed_limit_is_reduced_to_the_allowed_one() {
         let default = CallLimits::default().fuel_max;
         let fuel = |proposed: u64, allowed: Option<u64>| {
             let allowed = LimitOverrides {

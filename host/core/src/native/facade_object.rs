@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::tool_object::{ToolMethods, ToolObject};
 use crate::{Error, Tool};
 
-/// A type whose tools a facade reveals. The attribute `#[facade]` implements it, and `Facade::from_instance` of
+/// A type whose tools a facade reveals. The attribute `#[facade]` implements this trait, and `Facade::from_instance` of
 /// `toolwit-agent` creates the facade.
 pub trait FacadeObject: Send + Sync + 'static {
-    /// Describes the facade of this object.
+    /// Returns the outline of the facade of this object.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
@@ -27,7 +27,7 @@ pub struct FacadeOutline {
     pub category: Option<String>,
     /// The name of the parameter that takes the category of the tools to open.
     pub category_parameter: Option<String>,
-    /// How to combine the tools.
+    /// Instructions for the model on how to combine the tools.
     pub usage_notes: Option<String>,
     /// Whether only the inner tools can be called until the turn ends.
     pub is_exclusive: bool,
@@ -54,12 +54,14 @@ impl FacadeOutline {
     }
 }
 
-/// A field of an object. Its type decides whether it adds a facade: the call of `add_to` in generated code resolves to
-/// [`FacadeContent::add_to`] if the type implements it, otherwise to [`NoFacadeContent::add_to`], which is implemented for a
-/// reference and therefore found later.
+/// A field of an object, as generated code wraps it. The type of the field decides whether the field adds a facade.
+///
+/// Generated code calls `add_to`. The call resolves to [`FacadeContent::add_to`] if `FacadePart` implements that trait for the
+/// type of the field. Otherwise it resolves to [`NoFacadeContent::add_to`]: that trait is implemented for a reference to
+/// `FacadePart`, which Rust tries later.
 pub struct FacadePart<'a, T>(pub &'a T);
 
-/// The object itself, whose methods may be tools.
+/// The object of a facade, as generated code wraps it. Its methods may be tools.
 pub struct FacadeOwner<'a, T>(pub &'a Arc<T>);
 
 /// A field or an object that adds tools or a facade to an outline.
@@ -71,7 +73,7 @@ pub trait FacadeContent {
     fn add_to(&self, outline: &mut FacadeOutline) -> Result<(), Error>;
 }
 
-/// A field or an object that adds nothing to an outline.
+/// The fallback for a field or an object that adds nothing to an outline.
 pub trait NoFacadeContent {
     /// Adds nothing.
     ///

@@ -19,6 +19,7 @@ use crate::{
 /// The text of the result of a function that returns `()`.
 const DONE: &str = "done";
 
+/// The code of a tool.
 type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
 /// A tool written in Rust.
@@ -54,7 +55,7 @@ impl NativeTool {
     /// Creates a tool from a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when `input_schema` is not a JSON Schema of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if `input_schema` is not a JSON Schema of type `object`.
     pub fn new<F, Fut>(name: &str, description: impl Into<String>, input_schema: Value, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
@@ -66,7 +67,7 @@ impl NativeTool {
         )
     }
 
-    /// Creates a tool from a closure with these parameters.
+    /// Creates a tool from a closure over JSON, with these parameters.
     ///
     /// ```
     /// use toolwit_core::{NativeTool, Parameter, ToolResult};
@@ -102,7 +103,7 @@ impl NativeTool {
     /// Creates a tool from a full definition and a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the input schema is not a JSON Schema of type
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the input schema is not a JSON Schema of type
     /// `object`.
     pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
     where
@@ -144,9 +145,9 @@ impl NativeTool {
 
     /// Creates a tool from a typed function.
     ///
-    /// The input schema is derived from `In`. The model receives `Out` as JSON, a string without quotes, and `()` as `done`; a
-    /// [`ToolResult`] is returned as it is. The methods of entities in `Out` become tools. The output itself stays available to
-    /// the process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
+    /// The input schema is derived from `In`. The model receives `Out` as JSON, but a string without quotes, and `()` as `done`.
+    /// A [`ToolResult`] is returned as it is. The methods of entities in `Out` become tools. The output itself stays available
+    /// to the process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
     /// result, and any other error becomes a [`ToolResult::error`].
     ///
     /// # Errors
@@ -240,7 +241,7 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let error = match outcome {
-        Ok(output) => return success(output),
+        Ok(output) => return success_result(output),
         Err(error) => error.into(),
     };
     let error = match error.downcast::<ToolError>() {
@@ -253,7 +254,7 @@ where
     })
 }
 
-fn success<Out: Serialize + Send + Sync + 'static>(output: Out) -> Result<ToolResult, ToolError> {
+fn success_result<Out: Serialize + Send + Sync + 'static>(output: Out) -> Result<ToolResult, ToolError> {
     let any = &output as &dyn Any;
     if let Some(result) = any.downcast_ref::<ToolResult>() {
         return Ok(result.clone());
@@ -274,7 +275,7 @@ mod tests {
 
     #[derive(Deserialize, JsonSchema)]
     struct Greeting {
-        /// Whom to greet.
+        /// The person to greet.
         name: String,
         times: Option<u8>,
     }
@@ -304,7 +305,7 @@ mod tests {
 
     // accept: 76, accept: 89
     #[tokio::test]
-    async fn typed_function_is_a_tool() {
+    async fn a_typed_function_becomes_a_tool() {
         let context = ToolContext::new().with("salute", "hello");
         let result = greet()
             .call(arguments(json!({"name": "Ada", "times": 2})), &context)
@@ -312,12 +313,12 @@ mod tests {
             .unwrap();
         assert_eq!(result.for_llm, "hello Ada!!");
         assert!(!result.is_error());
-        let failed = greet()
+        let result = greet()
             .call(arguments(json!({"name": "Ada", "times": 0})), &context)
             .await
             .unwrap();
-        assert!(failed.is_error());
-        assert_eq!(failed.for_llm, "`times` must be positive");
+        assert!(result.is_error());
+        assert_eq!(result.for_llm, "`times` must be positive");
     }
 
     // accept: 15

@@ -17,7 +17,7 @@ enum Unit {
     Fahrenheit,
 }
 
-/// Tells the temperature
+/// Returns the temperature
 /// of a place.
 ///
 /// Not the future one.
@@ -42,9 +42,9 @@ async fn temperature(
 }
 
 #[crate::tool(description = "Does nothing.", return_direct)]
-fn rest() {}
+fn do_nothing() {}
 
-/// Hands over a stone.
+/// Returns a stone.
 #[crate::tool]
 fn stone() -> ToolResult {
     ToolResult::text("a stone").with_artifact(Artifact::new("Stone", json!({})))
@@ -73,7 +73,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
     assert_eq!(definition.name(), "heat");
     assert_eq!(
         definition.description,
-        "Tells the temperature of a place.\n\nNot the future one."
+        "Returns the temperature of a place.\n\nNot the future one."
     );
     let schema = &definition.input_schema;
     assert_eq!(schema["required"], json!(["place"]));
@@ -91,20 +91,20 @@ async fn a_function_with_the_attribute_is_a_tool() {
         call(&heat, json!({"place": "Oslo"})).await.for_llm,
         "Oslo: 20 C for acme, None"
     );
-    let complete = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
-    assert_eq!(call(&heat, complete).await.for_llm, "Oslo: 20 F for acme, Some(1)");
+    let with_unit = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
+    assert_eq!(call(&heat, with_unit).await.for_llm, "Oslo: 20 F for acme, Some(1)");
     assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
     for bad in [
         json!({}),
         json!({"place": "Oslo", "unit": "kelvin"}),
         json!({"place": "Oslo", "more": 1}),
     ] {
-        let refused = heat.call(arguments(bad.clone()), &ToolContext::new()).await;
-        assert_eq!(refused.unwrap_err().report().kind, ErrorKind::InvalidArguments, "{bad}");
+        let outcome = heat.call(arguments(bad.clone()), &ToolContext::new()).await;
+        assert_eq!(outcome.unwrap_err().report().kind, ErrorKind::InvalidArguments, "{bad}");
     }
-    let itself = temperature("Rome".to_owned(), &ToolContext::new(), Unit::Celsius, None).await;
+    let direct = temperature("Rome".to_owned(), &ToolContext::new(), Unit::Celsius, None).await;
     assert_eq!(
-        itself.unwrap(),
+        direct.unwrap(),
         "Rome: 20 C for no tenant, None",
         "the function can still be called directly"
     );
@@ -113,7 +113,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
 // accept: 76, accept: 143
 #[tokio::test]
 async fn functions_return_nothing_a_tool_result_or_a_signal() {
-    let result = call(&rest_tool().unwrap(), json!({})).await;
+    let result = call(&do_nothing_tool().unwrap(), json!({})).await;
     assert_eq!((result.for_llm.as_str(), result.is_final()), ("done", true));
     assert_eq!(call(&stone_tool().unwrap(), json!({})).await.artifacts[0].kind, "Stone");
     let result = call(&stop_tool().unwrap(), json!({})).await;
@@ -151,7 +151,7 @@ impl Cart {
         self.items.lock().unwrap().clone()
     }
 
-    /// Tells the rules.
+    /// Returns the rules.
     #[tool]
     fn rules() -> &'static str {
         "Be fair."
@@ -165,7 +165,7 @@ impl Cart {
 
 // accept: 77, accept: 79, accept: 32
 #[tokio::test]
-async fn marked_methods_are_tools_on_the_live_object() {
+async fn methods_with_the_attribute_are_tools_on_the_live_object() {
     let cart = Cart::with_id(1);
     let tools = ToolObject::shared(cart.clone()).tools().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.definition().name().to_owned()).collect();
@@ -180,12 +180,12 @@ async fn marked_methods_are_tools_on_the_live_object() {
 #[test]
 fn methods_are_renamed_and_filtered_and_an_object_without_methods_is_an_error() {
     let object = || ToolObject::shared(Cart::with_id(1)).with_names(|method| format!("cart_{method}"));
-    let only = object()
+    let tools = object()
         .with_filter(|method| method.starts_with("add"))
         .tools()
         .unwrap();
-    assert_eq!(only.len(), 1);
-    assert_eq!(only[0].definition().name(), "cart_add_item");
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].definition().name(), "cart_add_item");
     let categories: Vec<_> = object()
         .tools()
         .unwrap()
@@ -204,8 +204,8 @@ fn methods_are_renamed_and_filtered_and_an_object_without_methods_is_an_error() 
 
 // accept: 43
 #[test]
-fn the_methods_of_a_type_are_listed_without_an_object() {
-    let methods = EntityMethods::<Cart>::marked().unwrap();
+fn the_methods_of_a_type_are_bound_to_an_object_later() {
+    let methods = EntityMethods::<Cart>::from_tool_methods().unwrap();
     assert_eq!(methods.prefix(), "cart");
     let cart = methods.entity("7", Cart::with_id(7)).unwrap();
     assert_eq!(cart.tools()[0].definition().name(), "cart_7_add_item");
@@ -229,8 +229,8 @@ fn an_object_is_an_entity_under_its_own_id() {
 fn wait(seconds: u64, context: &ToolContext) -> Result<String, String> {
     let receiver = context.extension::<Mutex<std::sync::mpsc::Receiver<String>>>();
     let receiver = receiver.ok_or("no channel")?.lock().map_err(|_| "broken")?;
-    let limit = std::time::Duration::from_secs(seconds);
-    receiver.recv_timeout(limit).map_err(|error| error.to_string())
+    let timeout = std::time::Duration::from_secs(seconds);
+    receiver.recv_timeout(timeout).map_err(|error| error.to_string())
 }
 
 // On one thread, the message can be sent during the call only if the call does not block that thread.

@@ -14,6 +14,7 @@ use crate::{
     Arguments, EffectClass, Error, InputValidator, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
 };
 
+/// The code of a function or method.
 type Body<T> =
     dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
@@ -34,9 +35,10 @@ pub struct ToolMethod<T = ()> {
     category: Option<String>,
     effect: Option<EffectClass>,
     input_schema: Arc<Value>,
-    /// The validator of the schema, which all bound tools share.
+    /// The validator of the input schema. All bound tools share it.
     validator: Arc<OnceLock<Arc<InputValidator>>>,
-    return_direct: bool,
+    /// Whether a result of the tool that is not an error ends the run as its answer.
+    is_final: bool,
     body: Arc<Body<T>>,
 }
 
@@ -49,7 +51,7 @@ impl<T> Clone for ToolMethod<T> {
             effect: self.effect,
             input_schema: self.input_schema.clone(),
             validator: self.validator.clone(),
-            return_direct: self.return_direct,
+            is_final: self.is_final,
             body: self.body.clone(),
         }
     }
@@ -72,7 +74,7 @@ impl ToolMethod {
     /// Creates a tool with the name of the function.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the input schema is not a JSON Schema of type `object`.
     pub fn into_tool(self) -> Result<NativeTool, Error> {
         let names = vec![self.name.clone()];
         self.bound_to(Arc::new(()), ToolId::native(&self.name), names)
@@ -98,7 +100,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
             effect: None,
             input_schema: Arc::new(schema_of::<In>()),
             validator: Arc::default(),
-            return_direct: false,
+            is_final: false,
             body: Arc::new(move |object, arguments, context| {
                 let function = function.clone();
                 Box::pin(async move {
@@ -123,10 +125,10 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         self
     }
 
-    /// Ends the run with the result of this tool as its answer, unless it is an error.
+    /// Makes the run end with the result of this tool as its answer, unless the result is an error.
     #[must_use]
     pub fn return_direct(mut self) -> Self {
-        self.return_direct = true;
+        self.is_final = true;
         self
     }
 
@@ -167,7 +169,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     /// # Errors
     /// As [`into_tool`](ToolMethod::into_tool).
     pub fn bound_to(&self, object: Arc<T>, id: ToolId, names: Vec<String>) -> Result<NativeTool, Error> {
-        let (body, return_direct) = (self.body.clone(), self.return_direct);
+        let (body, is_final) = (self.body.clone(), self.is_final);
         let definition = self.definition(id, names);
         let validator = self.validator(&definition)?;
         Ok(NativeTool::with_validator(
@@ -177,7 +179,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
                 let call = body(object.clone(), arguments, context);
                 async move {
                     let result = call.await?;
-                    Ok(if return_direct { result.as_answer() } else { result })
+                    Ok(if is_final { result.as_answer() } else { result })
                 }
             },
         ))

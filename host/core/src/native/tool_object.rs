@@ -6,7 +6,7 @@ use super::tool_method::ToolMethod;
 use crate::text::snake_case;
 use crate::{Error, ErrorKind, NativeTool, Phase, Rebinding, Tool, ToolId, entity_tool_names, new_serial_group};
 
-/// A type with methods that are tools. The attribute `#[tool]` on an `impl` block implements it.
+/// A type with methods that are tools. The attribute `#[tool]` on an `impl` block implements this trait.
 pub trait ToolMethods: Sized + Send + Sync + 'static {
     /// Returns the methods that are tools.
     fn tool_methods() -> Vec<ToolMethod<Self>>;
@@ -15,8 +15,8 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
     #[must_use]
     fn prefix() -> String {
         let path = std::any::type_name::<Self>();
-        let plain = path.split('<').next().unwrap_or(path);
-        snake_case(plain.rsplit("::").next().unwrap_or("tool"))
+        let path_without_parameters = path.split('<').next().unwrap_or(path);
+        snake_case(path_without_parameters.rsplit("::").next().unwrap_or("tool"))
     }
 
     /// Returns the id of this object, unique in its type. The default is `None`. An object whose type derives `Entity` then has
@@ -40,9 +40,9 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
 
 /// An object whose methods are offered as tools, with a naming rule and a filter.
 ///
-/// The calls of its tools run sequentially, in call order, unless it is [concurrent](Self::concurrent). If the type has an
-/// id, several of its objects can be in one conversation: the second gets tool names with its id, such as
-/// `cart_c2_add_item`.
+/// The calls of its tools run sequentially, in call order, unless the object is [concurrent](Self::concurrent). If the objects
+/// of a type have ids, several of them can be in one conversation: the tools of the second object then have names with its id,
+/// such as `cart_c2_add_item`.
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod, ToolMethods, ToolObject};
@@ -73,10 +73,11 @@ pub struct ToolObject {
 /// A method of the wrapped object.
 struct BoundMethod {
     name: String,
-    make: Box<Make>,
+    bind: Box<Bind>,
 }
 
-type Make = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
+/// Creates the tool of a method, with the id and the candidate names of the tool.
+type Bind = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 impl ToolObject {
     /// Wraps an object. The tools have the names of the object's methods.
@@ -92,7 +93,7 @@ impl ToolObject {
             let object = object.clone();
             BoundMethod {
                 name: method.name().to_owned(),
-                make: Box::new(move |id, names| method.bound_to(object.clone(), id, names)),
+                bind: Box::new(move |id, names| method.bound_to(object.clone(), id, names)),
             }
         });
         Self {
@@ -147,18 +148,18 @@ impl ToolObject {
             let name = (self.naming)(&method.name);
             let mut id = ToolId::native(&format!("{}.{name}", self.prefix));
             let mut names = vec![name.clone()];
-            if let Some(object) = &self.id {
-                id = id.bound_to(object);
-                names.extend(entity_tool_names(&self.prefix, object, &name));
+            if let Some(object_id) = &self.id {
+                id = id.bound_to(object_id);
+                names.extend(entity_tool_names(&self.prefix, object_id, &name));
             }
-            let tool = (method.make)(id, names)?.with_serial_group(self.serial_group);
+            let tool = (method.bind)(id, names)?.with_serial_group(self.serial_group);
             Ok(Arc::new(tool) as Arc<dyn Tool>)
         });
         tools.collect()
     }
 }
 
-/// Wraps an object without naming rule or filter.
+/// Wraps an object without a naming rule or a filter.
 impl<T: ToolMethods> From<T> for ToolObject {
     fn from(object: T) -> Self {
         Self::new(object)

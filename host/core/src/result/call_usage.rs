@@ -1,4 +1,4 @@
-//! The resources that a call used.
+//! Resource usage of calls.
 
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// An access that the host denied to a plugin during a call, and the rule that decided.
 ///
-/// It is for operators, in results, errors and events. Neither the plugin nor the model receives it. If a call fails
-/// after a denied request, its error describes the access and the reason to the model, without the grant that would allow it.
+/// Results, errors and events carry this value for operators. Neither the plugin nor the model receives it. If a call fails
+/// after a denied request, the model reads an error that describes the access and the reason, but not the missing grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedAccess {
     /// The name of the plugin.
@@ -21,8 +21,8 @@ pub struct DeniedAccess {
     pub missing_grant: Option<MissingGrant>,
 }
 
-/// The grant that would allow a denied access, or provide a missing value. It is also the source of an error, from which a
-/// program can build its own hint.
+/// The grant that would allow a denied access, or provide a missing value. It can be the source of an error, so that a program
+/// can build its own hint from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("the plugin `{plugin}` has no grant under `{key}` for `{value}`")]
 pub struct MissingGrant {
@@ -30,8 +30,8 @@ pub struct MissingGrant {
     pub plugin: String,
     /// The key of the grants file, such as `http` or `files`.
     pub key: String,
-    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the access and the directory of the
-    /// guest.
+    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the kind of access and the directory, as
+    /// the guest sees it.
     pub value: String,
 }
 

@@ -7,13 +7,13 @@ use crate::ToolResult;
 /// A request to end the run for a reason other than a failure.
 ///
 /// A result carries the signal in [`ToolResult::signal`]; a typed function can also return a signal as its error. The
-/// signal passes through decorators and nested loops. Each run that receives it completes the calls of the current
-/// response, ends with a stop reason of its own, and leaves a history that can be continued.
+/// signal passes through decorators and nested runs. Each run that receives it completes the calls of the current
+/// response, ends with the stop reason of the signal, and leaves a history that can be continued.
 ///
 /// ```
 /// use toolwit_core::{NativeTool, NoArguments, Signal};
 ///
-/// let confirm = NativeTool::typed("confirm", "Asks whether to go on.", |_: NoArguments, _context| async move {
+/// let confirm = NativeTool::typed("confirm", "Asks whether to continue.", |_: NoArguments, _context| async move {
 ///     Err::<String, _>(Signal::ask_user("Shall I place the order?"))
 /// })?;
 /// # Ok::<(), toolwit_core::Error>(())
@@ -57,7 +57,7 @@ impl Signal {
         }
     }
 
-    /// Ends the run.
+    /// Requests the end of the run.
     #[must_use]
     pub fn terminate(reason: impl Into<String>) -> Self {
         Self::Terminate { reason: reason.into() }

@@ -9,7 +9,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::entity::serialise_output;
+use crate::entity::serialize_output;
 use crate::{Artifact, CallUsage, DeniedAccess, Error, RejectedProvider, RevealedTools, Signal, ToolProvider};
 
 use crate::text::parse_json;
@@ -64,7 +64,7 @@ pub struct ToolResult {
     pub artifacts: Vec<Artifact>,
     /// The result as a JSON value, if the tool returned a value and not only text.
     pub value: Option<Value>,
-    /// The Rust value that the tool returned, if it is typed. See [`downcast`](Self::downcast).
+    /// The Rust value that a typed tool returned. See [`downcast`](Self::downcast).
     pub output: Option<Arc<dyn Any + Send + Sync>>,
     /// Live objects in the result, whose methods can become tools of the conversation.
     pub providers: Vec<Arc<dyn ToolProvider>>,
@@ -74,7 +74,7 @@ pub struct ToolResult {
     pub revealed_tools: Option<RevealedTools>,
     /// The continuation of the run.
     pub disposition: Disposition,
-    /// A call that continues the work: in the background if the conversation can receive late results, or else at once.
+    /// A call that continues the work. It runs in the background if the conversation can receive late results, or else at once.
     pub follow_up: Option<FollowUpCall>,
     /// A request to the run that made the call, such as to stop.
     pub signal: Option<Signal>,
@@ -129,7 +129,7 @@ impl ToolResult {
         }
     }
 
-    /// Creates a result with a value. The model reads it as JSON, a string without quotes.
+    /// Creates a result with a value. The model reads the value as JSON, but a string without quotes.
     #[must_use]
     pub fn value(value: Value) -> Self {
         let for_llm = match &value {
@@ -145,12 +145,12 @@ impl ToolResult {
     }
 
     /// Creates a result from a Rust value, which stays available to the process with [`downcast`](Self::downcast). The
-    /// model reads its JSON, a string without quotes. Entities in the value are the providers of the result.
+    /// model reads the value as JSON, but a string without quotes. Entities in the value are the providers of the result.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the value cannot be serialised as JSON.
     pub fn of<T: Serialize + Send + Sync + 'static>(output: Arc<T>) -> Result<Self, Error> {
-        let (value, providers) = serialise_output(&*output)?;
+        let (value, providers) = serialize_output(&*output)?;
         Ok(Self {
             providers,
             output: Some(output),
@@ -217,7 +217,7 @@ impl ToolResult {
         self
     }
 
-    /// Ends the run with this result as its answer, unless it is an error.
+    /// Makes the run end with this result as its answer, unless the result is an error.
     #[must_use]
     pub fn as_answer(mut self) -> Self {
         self.disposition = Disposition::ReturnDirect;
@@ -238,16 +238,17 @@ impl ToolResult {
         self
     }
 
-    /// Changes the value, and also the text if it is the JSON form of the value. If the result has no value, changes the
-    /// text if it is JSON.
+    /// Changes the value, and also the text if the text is the JSON form of the value. If the result has no value, changes
+    /// the text, provided that it is JSON.
     ///
-    /// `change` returns whether it changed the value. If not, the text stays identical byte for byte.
+    /// `change` returns whether it changed the value. If it did not, the text stays identical byte for byte.
     pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
-        let (mut value, is_text) = match &self.value {
+        let (mut value, is_json_text) = match &self.value {
             Some(value) => {
                 let text = value.to_string();
-                let is_text = text == self.for_llm || parse_json(&self.for_llm).is_ok_and(|parsed| parsed == *value);
-                (value.clone(), is_text)
+                let is_json_text =
+                    text == self.for_llm || parse_json(&self.for_llm).is_ok_and(|parsed| parsed == *value);
+                (value.clone(), is_json_text)
             }
             None => match parse_json(&self.for_llm) {
                 Ok(value) => (value, true),
@@ -257,7 +258,7 @@ impl ToolResult {
         if !change(&mut value) {
             return;
         }
-        if is_text {
+        if is_json_text {
             self.for_llm = value.to_string();
         }
         if self.value.is_some() {
@@ -313,7 +314,7 @@ impl ToolResult {
         self.for_user.as_deref().filter(|_| !self.is_silent())
     }
 
-    /// Returns the text for the model, or the text of the cause if that is empty.
+    /// Returns the text for the model. If that text is empty, returns the text of the cause, if there is a cause.
     #[must_use]
     pub fn content(&self) -> String {
         match &self.source {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::tool_set::apply;
 use crate::{Decorator, Tool, ToolContext, ToolSelector};
 
-/// The [guards](Decorator::is_guard) of a conversation, and those of the conversations or agents that run it inside a call. The
-/// innermost come first.
+/// The [guards](Decorator::is_guard) of a conversation, the innermost first. If the conversation runs inside a call of another
+/// conversation or of an agent, the guards of the outer one follow.
 ///
-/// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of
-/// agents, and the follow-up calls of plugins.
+/// The context of a call carries the guards to calls that start without the tool set of the conversation: the calls of agents,
+/// and the follow-up calls of plugins.
 #[derive(Clone, Default)]
 pub struct Guards(Arc<[(ToolSelector, Arc<dyn Decorator>)]>);
 
 impl Guards {
     /// Selects the guards from a list of decorators, the innermost first.
-    pub fn among<'a>(decorators: impl IntoIterator<Item = &'a (ToolSelector, Arc<dyn Decorator>)>) -> Self {
+    pub fn from_decorators<'a>(decorators: impl IntoIterator<Item = &'a (ToolSelector, Arc<dyn Decorator>)>) -> Self {
         let decorators = decorators.into_iter();
         Self(
             decorators
@@ -37,9 +37,10 @@ impl Guards {
         &self.0
     }
 
-    /// Returns a context that carries these guards as the inner ones, and those that it already carries as the outer ones.
+    /// Returns the context with these guards as the inner ones. The guards that the context already carries become the outer
+    /// ones.
     #[must_use]
-    pub fn carried_by(&self, context: ToolContext) -> ToolContext {
+    pub fn add_to(&self, context: ToolContext) -> ToolContext {
         let outer = Self::of(&context);
         if self.0.is_empty() || Arc::ptr_eq(&self.0, &outer.0) {
             return context;
@@ -47,15 +48,15 @@ impl Guards {
         if outer.0.is_empty() {
             return context.with_extension(self.clone());
         }
-        let all = self.0.iter().chain(&*outer.0).cloned().collect();
-        context.with_extension(Self(all))
+        let entries = self.0.iter().chain(&*outer.0).cloned().collect();
+        context.with_extension(Self(entries))
     }
 
     /// Applies the guards whose selectors select the tool, except the guards that the tool already has.
     #[must_use]
-    pub fn applied(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        for (tools, guard) in &*self.0 {
-            if tools.selects(&tool, None) {
+    pub fn apply_to(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        for (selector, guard) in &*self.0 {
+            if selector.selects(&tool, None) {
                 apply(&mut tool, guard);
             }
         }

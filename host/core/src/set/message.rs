@@ -73,13 +73,13 @@ pub struct ToolCall {
 /// item. Its content is opaque: it is sent back unchanged, and only to the provider that issued it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderBlock {
-    /// The API and the host that issued it, such as `anthropic:api.anthropic.com`.
+    /// The API and the host that issued the part, such as `anthropic:api.anthropic.com`.
     pub issuer: String,
     /// The part, in the provider's format.
     pub data: Value,
-    /// The number of bytes of the response's text that precede it.
+    /// The number of bytes of the response's text that precede the part.
     pub text_bytes_before: usize,
-    /// The number of the response's tool calls that precede it.
+    /// The number of the response's tool calls that precede the part.
     pub calls_before: usize,
 }
 
@@ -121,7 +121,7 @@ impl Message {
         })
     }
 
-    /// Sets the parts of a response that its provider requires back. A message that is not of the model stays unchanged.
+    /// Sets the parts of a response that its provider requires back. A message of another role stays unchanged.
     #[must_use]
     pub fn with_blocks(mut self, new_blocks: Vec<ProviderBlock>) -> Self {
         if let Role::Assistant { blocks, .. } = &mut self.role {
@@ -130,7 +130,7 @@ impl Message {
         self
     }
 
-    /// Creates the result of a call.
+    /// Creates a message with the result of a call.
     #[must_use]
     pub fn tool(call: &ToolCall, content: impl Into<String>, is_error: bool) -> Self {
         Self::new(Role::Tool {

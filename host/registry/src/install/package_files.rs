@@ -1,4 +1,4 @@
-//! Writing the files of a package that is added.
+//! Writing the files of an added package.
 
 use std::fs;
 use std::io;
@@ -15,13 +15,13 @@ use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX,
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{read_component, read_package_file};
 
-/// The change of a file of a package that is added.
+/// The change to one file of an added package.
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),
-    /// The file is itself the source and stays unchanged. The value is its content.
+    /// The target is the source file itself and stays unchanged. The value is its content.
     Keep(Vec<u8>),
-    /// The new package has no such file. The file of an earlier version is deleted, if there is one.
+    /// The new package does not have the file. The file of an earlier version is deleted, if it exists.
     Delete,
 }
 
@@ -40,24 +40,24 @@ impl FileChange {
 /// component is replaced last, and obsolete files are deleted after it.
 ///
 /// # Errors
-/// If a file cannot be read, or differs from the inspected file: then no file is written or deleted. Also if a file cannot be
-/// written or deleted.
-pub(super) fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
+/// If a file cannot be read, or the package differs from the inspected one: then no file is written or deleted.
+/// Also if a file cannot be written or deleted.
+pub(super) fn write_files(new_package: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
     let changes: Vec<_> = FILE_EXTENSIONS
         .into_iter()
-        .map(|extension| Ok((extension, plan_change(new, target, extension)?)))
+        .map(|extension| Ok((extension, plan_change(new_package, target, extension)?)))
         .collect::<Result<_, Error>>()?;
-    check_inspected(&changes, &new.package)?;
+    check_inspected(&changes, &new_package.package)?;
     apply_changes(&changes, target, directory).map_err(|error| {
         let message = format!("the files of {} could not be replaced: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })
 }
 
-/// Decides what happens to the file with an extension, and reads its new content.
-fn plan_change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
-    let source = new.package.path.with_extension(extension);
-    match &new.files {
+/// Returns the change to the file with this extension, with the content of the source file.
+fn plan_change(new_package: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
+    let source = new_package.package.path.with_extension(extension);
+    match &new_package.files {
         NewFiles::Downloaded { component, .. } if extension == EXTENSION => Ok(FileChange::Write(component.clone())),
         NewFiles::OnDisk if source.exists() => {
             let read = if extension == EXTENSION {
@@ -79,7 +79,8 @@ fn plan_change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileC
     }
 }
 
-/// Writes the new content to temporary files, then moves these to their final paths, and then deletes the obsolete files.
+/// Writes the new content to temporary files, then moves these to their final paths, and then deletes the obsolete
+/// files.
 fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut staged = Vec::new();
@@ -102,14 +103,16 @@ fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path
     Ok(())
 }
 
-/// Checks that the content of the files is what was inspected: the component, and the manifest and the WIT that apply to it.
+/// Checks that the component, the manifest and the WIT still give the result of the earlier inspection.
 fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
     let changed_error = || {
         let message = format!("{} changed after it was inspected", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again")
     };
     let content_of = |extension: &str| {
-        let (_, change) = changes.iter().find(|(other, _)| *other == extension)?;
+        let (_, change) = changes
+            .iter()
+            .find(|(file_extension, _)| *file_extension == extension)?;
         change.content()
     };
     let plugin = package.plugin().ok_or_else(changed_error)?;
@@ -126,9 +129,9 @@ fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<
     };
     let (inspection, manifest) =
         inspect_content(&package.name, &content).map_err(|error| changed_error().with_source(error))?;
-    let is_same = manifest.as_ref() == package.manifest.as_deref()
+    let is_unchanged = manifest.as_ref() == package.manifest.as_deref()
         && inspection.to_cache_text() == plugin.inspection().to_cache_text();
-    if is_same { Ok(()) } else { Err(changed_error()) }
+    if is_unchanged { Ok(()) } else { Err(changed_error()) }
 }
 
 /// Returns the maximum size of a package's file with this extension, in bytes.
@@ -163,11 +166,12 @@ mod tests {
         wat::parse_str(text).unwrap()
     }
 
-    /// A package that was inspected and is not installed, and an installed package of its name, each with all files.
+    /// A package that was inspected and is not installed, and an installed package of the same name. Each has a
+    /// component, a manifest and a WIT file. The installed package also has a policy file.
     struct Setup {
         source: tempfile::TempDir,
         installed: tempfile::TempDir,
-        new: NewPackage,
+        new_package: NewPackage,
     }
 
     impl Setup {
@@ -189,15 +193,15 @@ mod tests {
             Self {
                 source,
                 installed,
-                new: NewPackage::on_disk(package),
+                new_package: NewPackage::on_disk(package),
             }
         }
 
-        /// Installs the package, and returns the error and whether a file of the installed package has changed.
+        /// Installs the package. Returns the outcome, and whether a file of the installed package has changed.
         fn install(&self) -> (Result<(), Error>, bool) {
             let before = files(self.installed.path());
             let target = self.installed.path().join("calc.wasm");
-            let outcome = write_files(&self.new, &target, self.installed.path());
+            let outcome = write_files(&self.new_package, &target, self.installed.path());
             (outcome, files(self.installed.path()) != before)
         }
     }
@@ -221,9 +225,9 @@ mod tests {
         setup.install().0.unwrap();
         let content = |directory: &Path| files(directory).into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
         assert_eq!(content(setup.installed.path()), content(setup.source.path()));
-        // The package is now its own source.
+        // The same package can be installed again.
         let target = setup.installed.path().join("calc.wasm");
-        write_files(&setup.new, &target, setup.installed.path()).unwrap();
+        write_files(&setup.new_package, &target, setup.installed.path()).unwrap();
     }
 
     // attack: L16
@@ -263,13 +267,13 @@ mod tests {
         // The temporary file of the component cannot be created.
         let blocked = format!(".calc.wasm.{}.new", std::process::id());
         fs::create_dir(setup.installed.path().join(&blocked)).unwrap();
-        let before = |name: &str| fs::read(setup.installed.path().join(name)).unwrap();
-        let earlier = ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before);
+        let content_of = |name: &str| fs::read(setup.installed.path().join(name)).unwrap();
+        let earlier_content = ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(content_of);
         let target = setup.installed.path().join("calc.wasm");
-        write_files(&setup.new, &target, setup.installed.path()).unwrap_err();
+        write_files(&setup.new_package, &target, setup.installed.path()).unwrap_err();
         assert_eq!(
-            ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before),
-            earlier
+            ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(content_of),
+            earlier_content
         );
         assert_eq!(
             fs::read_dir(setup.installed.path()).unwrap().count(),

@@ -10,19 +10,20 @@ use url::{Host, Url};
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Downloads packages and package indexes. This crate has no HTTP client; `toolwit::download::HttpDownloader` implements this
-/// trait.
+/// Downloads packages and package indexes. This crate has no HTTP client; `toolwit::download::HttpDownloader`
+/// implements this trait.
 #[async_trait]
 pub trait Download: Send + Sync {
-    /// Downloads a file of at most `bytes_max` bytes, without credentials. The target of a redirect must be checked with
-    /// [`FileUrl::join`].
+    /// Downloads a file of at most `bytes_max` bytes, without credentials. The target of a redirect must be checked
+    /// with [`FileUrl::join`].
     ///
     /// # Errors
     /// If the file cannot be downloaded completely, or is larger than `bytes_max`.
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error>;
 }
 
-/// The URL of a file: `https`, or `http` to a loopback address. It has no user name, password or fragment.
+/// The URL of a file: `https`, or `http` to a loopback address or `localhost`. It has no user name, password or
+/// fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileUrl(Url);
 
@@ -36,7 +37,8 @@ impl FileUrl {
         Self::check(url)
     }
 
-    /// Resolves the target of a link or a redirect, without its fragment. The target of an `https` URL must be an `https` URL.
+    /// Resolves the target of a link or a redirect, without its fragment. The target of an `https` URL must be an
+    /// `https` URL.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a target that is invalid or not allowed.
@@ -65,8 +67,8 @@ impl FileUrl {
         self.0.as_str()
     }
 
-    /// Returns the name of the plugin at this URL: the last segment of the path, without the extension `.wasm`. It is not
-    /// checked.
+    /// Returns the name of the plugin at this URL: the last segment of the path, without the extension `.wasm`. The
+    /// name is not checked.
     pub(super) fn plugin_name(&self) -> &str {
         let file = self.0.path().rsplit('/').next().unwrap_or_default();
         file.strip_suffix(".wasm").unwrap_or(file)
@@ -246,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn link_does_not_leave_encryption() {
+    fn link_of_an_https_url_must_be_https() {
         let index = FileUrl::parse("https://example.com/tools/index.json").unwrap();
-        let joined = |target: &str| index.join(target).map(|url| url.to_string());
-        assert_eq!(joined("calc.wasm").unwrap(), "https://example.com/tools/calc.wasm");
+        let join = |target: &str| index.join(target).map(|url| url.to_string());
+        assert_eq!(join("calc.wasm").unwrap(), "https://example.com/tools/calc.wasm");
         assert_eq!(
-            joined("https://cdn.example.com/c#x").unwrap(),
+            join("https://cdn.example.com/c#x").unwrap(),
             "https://cdn.example.com/c"
         );
         for target in [
@@ -260,7 +262,7 @@ mod tests {
             "file:///etc/passwd",
             "//user@example.com/calc.wasm",
         ] {
-            assert!(joined(target).is_err(), "{target}");
+            assert!(join(target).is_err(), "{target}");
         }
         let local = FileUrl::parse("http://127.0.0.1/index.json").unwrap();
         assert!(local.join("http://127.0.0.1/calc.wasm").is_ok());

@@ -14,19 +14,19 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub struct RemovedPackage {
     /// The plugin's name.
     pub name: String,
-    /// The deleted files.
+    /// The deleted files, or only the deleted link to the package's folder.
     pub files: Vec<PathBuf>,
 }
 
 impl LiveRegistry {
-    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If the package has its own folder
-    /// and this is a link, only the link is deleted.
+    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If the package has its own
+    /// folder and the folder is a symbolic link, only the link is deleted.
     ///
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be deleted.
-    /// Those of [`LiveRegistry::refresh`], in which case the files are deleted already.
+    /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be
+    /// deleted. Also those of [`LiveRegistry::refresh`]; the files are then already deleted.
     pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
         let registry = self.current();
         let package = only_package(&registry, name)?;
@@ -71,19 +71,19 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
 
-/// Deletes the files of a package and returns them. The component is deleted first, so that a partial deletion leaves no
-/// package. `paths` are the paths that the registry scans.
-fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let failed = |error: std::io::Error| {
+/// Deletes the files of a package and returns them. The component is deleted first, so that a partial deletion leaves
+/// no package. `scanned_paths` are the paths that the registry scans.
+fn delete_files(package: &Package, scanned_paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let deletion_error = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
     // A component in a plugin directory, or one that is a scanned path itself, has no folder of its own.
-    let is_scanned = |path: &Path| paths.iter().any(|scanned| scanned == path);
+    let is_scanned = |path: &Path| scanned_paths.iter().any(|scanned| scanned == path);
     let folder = package.path.parent();
     let folder = folder.filter(|folder| !is_scanned(folder) && !is_scanned(&package.path));
     if let Some(link) = folder.filter(|folder| folder.is_symlink()) {
-        fs::remove_file(link).map_err(failed)?;
+        fs::remove_file(link).map_err(deletion_error)?;
         return Ok(vec![link.to_owned()]);
     }
     let mut deleted = Vec::new();
@@ -91,7 +91,7 @@ fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Er
         let file = package.path.with_extension(extension);
         // Deletes a symbolic link, not its target.
         if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_dir()) {
-            fs::remove_file(&file).map_err(failed)?;
+            fs::remove_file(&file).map_err(deletion_error)?;
             deleted.push(file);
         }
     }
@@ -101,7 +101,7 @@ fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Er
         } else {
             "it does not exist any more"
         };
-        return Err(failed(std::io::Error::other(why)));
+        return Err(deletion_error(std::io::Error::other(why)));
     }
     // Deletes the folder, unless it contains other files.
     if let Some(folder) = folder {

@@ -18,7 +18,7 @@ pub enum PackageSource {
     Path(PathBuf),
     /// A component at a URL.
     Url(RemoteFile),
-    /// A package of the index.
+    /// A package of the package index.
     Index(PackageQuery),
 }
 
@@ -35,8 +35,8 @@ pub struct PackageQuery {
 impl PackageSource {
     /// Parses a source: a URL, a path, or a package of the index.
     ///
-    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a slash or a
-    /// backslash, or ends in `.wasm`. Text that is not UTF-8 is always a path.
+    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a
+    /// slash or a backslash, or ends in `.wasm`. Text that is not UTF-8 is always a path.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid URL, name or version.
@@ -60,8 +60,8 @@ impl PackageSource {
 }
 
 impl PackageQuery {
-    /// Parses `NAME` or `NAME@VERSION`. A version such as `1.2` accepts all of its patch releases; `^1.2` and `~1.2` are
-    /// requirements as in Cargo.
+    /// Parses `NAME` or `NAME@VERSION`. A version such as `1.2` accepts the releases that begin with these
+    /// numbers; `^1.2` and `~1.2` are requirements as in Cargo.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid name or version.
@@ -78,7 +78,8 @@ impl PackageQuery {
     }
 }
 
-/// Checks the name of a package that is not on this machine yet. It becomes a file name, which must not look like an option.
+/// Checks the name of a package that is not on this machine yet. The name becomes a file name, and must not look like a
+/// command-line option.
 pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
     let has_valid_start = name.starts_with(|first: char| first.is_ascii_alphanumeric());
     let result = check_name(name).and(if has_valid_start {
@@ -141,14 +142,14 @@ mod tests {
 
     #[test]
     fn version_selects_releases() {
-        let accepted = |text: &str, version: &str| {
+        let accepts = |text: &str, version: &str| {
             let query = PackageQuery::parse(text).unwrap();
             query.version.unwrap().matches(&version.parse().unwrap())
         };
-        assert!(accepted("calc@1.2.0", "1.2.0") && !accepted("calc@1.2.0", "1.2.1"));
-        assert!(accepted("calc@1.2", "1.2.7") && !accepted("calc@1.2", "1.3.0"));
-        assert!(accepted("calc@^1.2", "1.3.0") && !accepted("calc@^1.2", "2.0.0"));
-        assert!(accepted("calc@1.2.0-rc.1", "1.2.0-rc.1") && !accepted("calc@1.2", "1.2.0-rc.1"));
+        assert!(accepts("calc@1.2.0", "1.2.0") && !accepts("calc@1.2.0", "1.2.1"));
+        assert!(accepts("calc@1.2", "1.2.7") && !accepts("calc@1.2", "1.3.0"));
+        assert!(accepts("calc@^1.2", "1.3.0") && !accepts("calc@^1.2", "2.0.0"));
+        assert!(accepts("calc@1.2.0-rc.1", "1.2.0-rc.1") && !accepts("calc@1.2", "1.2.0-rc.1"));
     }
 
     #[test]

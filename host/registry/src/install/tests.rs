@@ -15,19 +15,19 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 const INDEX: &str = "https://example.com/tools/index.json";
 
-/// Files by URL. Records the limits of the downloads.
+/// A downloader that returns prepared files, by URL. Records the URL and the size limit of each download.
 #[derive(Default)]
 struct Downloads {
     files: HashMap<String, Vec<u8>>,
-    requested: Mutex<Vec<(String, u64)>>,
+    requests: Mutex<Vec<(String, u64)>>,
 }
 
 #[async_trait]
 impl Download for Downloads {
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
-        self.requested.lock().unwrap().push((url.to_string(), bytes_max));
-        let missing = || Error::new(ErrorKind::Io, Phase::Registry, "the connection was lost");
-        self.files.get(url.as_str()).cloned().ok_or_else(missing)
+        self.requests.lock().unwrap().push((url.to_string(), bytes_max));
+        let download_error = || Error::new(ErrorKind::Io, Phase::Registry, "the connection was lost");
+        self.files.get(url.as_str()).cloned().ok_or_else(download_error)
     }
 }
 
@@ -41,8 +41,8 @@ fn component(export: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Returns a component with a manifest of this version.
-fn packed(export: &str, version: &str) -> Vec<u8> {
+/// Returns a component with an embedded manifest that declares this version.
+fn packed_component(export: &str, version: &str) -> Vec<u8> {
     pack(
         &component(export),
         "calc",
@@ -92,7 +92,7 @@ impl Setup {
         files.insert(INDEX.to_owned(), self.index());
         Arc::new(Downloads {
             files,
-            requested: Mutex::default(),
+            requests: Mutex::default(),
         })
     }
 
@@ -133,7 +133,7 @@ fn files_in(directory: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn newest_release_is_added_as_one_file() {
-    let newest = packed("two", "1.10.0");
+    let newest = packed_component("two", "1.10.0");
     let setup = Setup::new()
         .release("1.9.0", &component("one"))
         .release("1.10.0", &newest);
@@ -150,9 +150,9 @@ async fn newest_release_is_added_as_one_file() {
     assert_eq!(setup.added_files(), ["calc.wasm"]);
     assert_eq!(fs::read(setup.directory.path().join("calc.wasm")).unwrap(), newest);
 
-    let taken = setup.add("calc@1.9").await.unwrap_err();
-    assert!(matches!(taken, AddError::NameTaken { .. }), "{taken}");
-    // The manifest of the release has no version: that of the index counts.
+    let error = setup.add("calc@1.9").await.unwrap_err();
+    assert!(matches!(error, AddError::NameTaken { .. }), "{error}");
+    // The component has no manifest, so the version in the index counts.
     let replaced = setup.replace("calc@1.9").await.unwrap();
     assert!(replaced[0].is_replacement && replaced[0].version.as_deref() == Some("1.9.0"));
 }
@@ -164,20 +164,20 @@ async fn download_is_limited_to_the_listed_size() {
     let downloads = setup.downloads();
     let installation = setup.installation().downloader(downloads.clone());
     add_to(&installation, "calc").await.unwrap();
-    let requested = downloads.requested.lock().unwrap().clone();
-    assert_eq!(requested[1].1, content.len() as u64);
+    let requests = downloads.requests.lock().unwrap().clone();
+    assert_eq!(requests[1].1, content.len() as u64);
 
     let mut large = Setup::new().release("1.0.0", &content);
     large.entries[0]["bytes"] = json!(u64::MAX);
     let downloads = large.downloads();
     let installation = large.installation().downloader(downloads.clone());
     add_to(&installation, "calc").await.unwrap();
-    let limit = downloads.requested.lock().unwrap()[1].1;
+    let limit = downloads.requests.lock().unwrap()[1].1;
     assert!(limit < 1 << 30, "an index cannot raise the limit: {limit}");
 }
 
 #[tokio::test]
-async fn other_content_than_the_listed_one_is_refused_and_nothing_is_written() {
+async fn content_with_a_wrong_digest_is_refused_and_nothing_is_written() {
     let url = "https://example.com/tools/calc-1.0.0.wasm";
     let setup = Setup::new()
         .release("1.0.0", &component("one"))
@@ -230,7 +230,7 @@ async fn url_needs_the_digest_of_its_content() {
 }
 
 #[tokio::test]
-async fn url_cannot_name_a_file_elsewhere() {
+async fn url_with_an_invalid_plugin_name_is_refused() {
     let content = component("one");
     let digest = FileDigest::of(&content);
     for path in [
@@ -263,23 +263,23 @@ async fn broken_component_is_refused_although_its_digest_is_right() {
 
 #[tokio::test]
 async fn failed_download_leaves_the_earlier_package_unchanged() {
-    let mut setup = Setup::new().release("1.0.0", &packed("one", "1.0.0"));
+    let mut setup = Setup::new().release("1.0.0", &packed_component("one", "1.0.0"));
     setup.add("calc").await.unwrap();
-    setup = setup.release("1.1.0", &packed("two", "1.1.0"));
+    setup = setup.release("1.1.0", &packed_component("two", "1.1.0"));
     setup.files.remove("https://example.com/tools/calc-1.1.0.wasm");
     let error = Error::from(setup.replace("calc").await.unwrap_err());
     assert_eq!(error.message, "the connection was lost");
     assert_eq!(setup.added_files(), ["calc.wasm"]);
-    let kept = fs::read(setup.directory.path().join("calc.wasm")).unwrap();
-    assert_eq!(kept, packed("one", "1.0.0"));
+    let content = fs::read(setup.directory.path().join("calc.wasm")).unwrap();
+    assert_eq!(content, packed_component("one", "1.0.0"));
 }
 
 #[tokio::test]
 async fn downloaded_package_replaces_the_files_next_to_the_earlier_one() {
-    let setup = Setup::new().release("2.0.0", &packed("two", "2.0.0"));
-    let at = |name: &str| setup.directory.path().join(name);
-    fs::write(at("calc.wasm"), component("one")).unwrap();
-    fs::write(at("calc.toml"), "version = \"1.0.0\"\nuse_case = \"adding\"").unwrap();
+    let setup = Setup::new().release("2.0.0", &packed_component("two", "2.0.0"));
+    let path_of = |name: &str| setup.directory.path().join(name);
+    fs::write(path_of("calc.wasm"), component("one")).unwrap();
+    fs::write(path_of("calc.toml"), "version = \"1.0.0\"\nuse_case = \"adding\"").unwrap();
     let replaced = setup.replace("calc").await.unwrap();
     assert_eq!(replaced[0].version.as_deref(), Some("2.0.0"));
     assert_eq!(
@@ -290,9 +290,13 @@ async fn downloaded_package_replaces_the_files_next_to_the_earlier_one() {
 }
 
 #[tokio::test]
-async fn older_release_replaces_a_newer_package_only_if_it_is_named() {
-    let setup = Setup::new().release("1.0.0", &packed("one", "1.0.0"));
-    fs::write(setup.directory.path().join("calc.wasm"), packed("two", "1.2.0")).unwrap();
+async fn older_release_replaces_a_newer_package_only_if_its_version_is_requested() {
+    let setup = Setup::new().release("1.0.0", &packed_component("one", "1.0.0"));
+    fs::write(
+        setup.directory.path().join("calc.wasm"),
+        packed_component("two", "1.2.0"),
+    )
+    .unwrap();
     let error = setup.replace("calc").await.unwrap_err();
     assert!(matches!(&error, AddError::Downgrade { .. }), "{error}");
     assert!(Error::from(error).suggestion.clone().unwrap().contains("calc@1.0.0"));
@@ -302,7 +306,7 @@ async fn older_release_replaces_a_newer_package_only_if_it_is_named() {
 
 #[tokio::test]
 async fn manifest_of_another_version_is_refused() {
-    let setup = Setup::new().release("9.0.0", &packed("one", "1.0.0"));
+    let setup = Setup::new().release("9.0.0", &packed_component("one", "1.0.0"));
     let error = setup.add("calc").await.unwrap_err();
     assert!(matches!(&error, AddError::OtherVersion { .. }), "{error}");
     assert_eq!(setup.added_files(), [""; 0]);
@@ -311,10 +315,10 @@ async fn manifest_of_another_version_is_refused() {
 #[tokio::test]
 async fn missing_index_or_downloader_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let without = Installation::new(directory.path());
-    let error = add_to(&without, "calc").await.unwrap_err();
+    let installation = Installation::new(directory.path());
+    let error = add_to(&installation, "calc").await.unwrap_err();
     assert!(matches!(&error, AddError::NoIndex(name) if name == "calc"), "{error}");
-    let without = without.index(RemoteFile::parse(INDEX).unwrap());
-    let error = Error::from(add_to(&without, "calc").await.unwrap_err());
+    let installation = installation.index(RemoteFile::parse(INDEX).unwrap());
+    let error = Error::from(add_to(&installation, "calc").await.unwrap_err());
     assert!(error.message.contains("no downloader"), "{error}");
 }

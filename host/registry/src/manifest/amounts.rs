@@ -1,5 +1,5 @@
-//! Amounts in a manifest or `toolwit.toml`: durations, numbers of bytes and a percentage. Deserialization checks them, so that
-//! errors have a line and a column.
+//! Amounts in a manifest or `toolwit.toml`: durations, numbers of bytes and a percentage. Deserialization checks them,
+//! so that errors have a line and a column.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -27,7 +27,8 @@ pub(super) fn deserialize_quality<'de, D: Deserializer<'de>>(deserializer: D) ->
     }
 }
 
-/// Deserializes an amount and keeps its text. It is optional, because a manifest in the store has `null` for a missing amount.
+/// Deserializes an amount and keeps its text. It is optional, because a manifest in the store has `null` for a missing
+/// amount.
 fn deserialize_amount<'de, A: FromStr<Err: Display>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {

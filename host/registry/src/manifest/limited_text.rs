@@ -7,8 +7,8 @@ use toolwit_core::text::is_printable;
 /// Maximum length of a version, a name and a file name, in characters.
 const NAME_CHARS_MAX: usize = 128;
 
-/// Maximum length of the description of an environment variable, in characters. A model reads the description if the variable
-/// is not set.
+/// Maximum length of the description of an environment variable, in characters. A model reads the description if the
+/// variable is not set.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 /// Deserializes the version of a package, which must be one line.
@@ -33,7 +33,7 @@ pub(super) fn deserialize_file_name<'de, D: Deserializer<'de>>(deserializer: D) 
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_allowed) {
         return Err(de::Error::custom(
-            "it must be a file name of letters, digits, `-`, `_` and `.`",
+            "it must be a file name of letters, digits, `-`, `_` and `.`, and must not begin with `.`",
         ));
     }
     require_length(name, NAME_CHARS_MAX).map(Some)
@@ -44,9 +44,19 @@ pub(super) fn deserialize_description<'de, D: Deserializer<'de>>(deserializer: D
     require_length(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
 }
 
-/// Returns a text that is one line of visible characters and not too long for a name.
+/// Returns whether a manifest accepts this version.
+pub(crate) fn is_valid_version(text: &str) -> bool {
+    is_one_line(text) && text.chars().count() <= NAME_CHARS_MAX
+}
+
+/// Returns whether a text is one line without invisible characters.
+fn is_one_line(text: &str) -> bool {
+    text.chars().all(|c| c != '\n' && is_printable(c))
+}
+
+/// Returns the text if it is one line without invisible characters and has at most [`NAME_CHARS_MAX`] characters.
 fn require_one_line<E: de::Error>(text: String) -> Result<String, E> {
-    if text.chars().any(|c| c == '\n' || !is_printable(c)) {
+    if !is_one_line(&text) {
         return Err(E::custom("the text must be one line without invisible characters"));
     }
     require_length(text, NAME_CHARS_MAX)

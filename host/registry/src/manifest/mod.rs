@@ -1,8 +1,8 @@
 //! The manifest: metadata of a package in addition to its WIT.
 //!
 //! A manifest is a TOML file next to the component (`weather.toml` for `weather.wasm`) or the custom section
-//! [`MANIFEST_SECTION`] in the component; the file takes precedence. Unknown keys are errors. A manifest cannot extend the
-//! capabilities of a component.
+//! [`MANIFEST_SECTION`] in the component; the file takes precedence. Unknown keys are errors. A manifest cannot extend
+//! the capabilities of a component.
 
 pub(crate) mod amounts;
 mod limited_text;
@@ -22,6 +22,8 @@ use toolwit_core::{EffectClass, Rebinding};
 use toolwit_sandbox::{Annotations, EntityOptions, Requirement, ToolText};
 
 pub use toolwit_sections::MANIFEST_SECTION;
+
+pub(crate) use limited_text::is_valid_version;
 
 /// The metadata of a package. All fields are optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -213,10 +215,11 @@ pub enum RebindSetting {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Tier {
-    /// It has none of the fields that make a manifest rich.
+    /// It does not have any field that makes a manifest rich.
     #[default]
     Minimal,
-    /// It has a use case, limitations, examples, settings of tools, environment variables or frameworks for models and users.
+    /// It has at least one of these: a use case, limitations, examples, settings of tools, environment variables,
+    /// or frameworks.
     Rich,
 }
 
@@ -278,7 +281,7 @@ impl Manifest {
         annotations
     }
 
-    /// Returns the file names of the UI pages of its tools, each once.
+    /// Returns the file names of the UI pages of its tools, each once and in alphabetical order.
     pub fn ui_pages(&self) -> impl Iterator<Item = &str> {
         let names: BTreeSet<_> = self.tools.iter().filter_map(|tool| tool.ui.as_deref()).collect();
         names.into_iter()

@@ -12,7 +12,8 @@ impl Manifest {
     /// Parses a manifest. `origin` names its file in errors.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown
+    /// key.
     pub fn parse(text: &str, origin: &str) -> Result<Self, Error> {
         text_file::parse(
             text,
@@ -24,8 +25,8 @@ impl Manifest {
     /// Reads the manifest that is embedded in a component. `None` if there is no manifest.
     ///
     /// # Errors
-    /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) also if the section
-    /// is too large or not UTF-8 text.
+    /// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) also if the
+    /// section is too large or not UTF-8 text.
     pub fn embedded(component: &[u8]) -> Result<Option<Self>, Error> {
         let Some(section) = custom_section(component, MANIFEST_SECTION) else {
             return Ok(None);

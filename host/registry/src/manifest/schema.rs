@@ -3,7 +3,7 @@
 use super::Manifest;
 
 impl Manifest {
-    /// Returns the JSON Schema of a manifest. The file `host/registry/manifest.schema.json` is a copy, which a test compares.
+    /// Returns the JSON Schema of a manifest. A test checks that `host/registry/manifest.schema.json` is equal to it.
     #[must_use]
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(Manifest).to_value()

@@ -10,7 +10,7 @@ use toolwit_core::ErrorKind;
 use toolwit_core::limits::{Amount, Limit, all_limits};
 use toolwit_sandbox::{Inspection, PackageContext};
 
-const COMPLETE: &str = r#"
+const EXAMPLE: &str = r#"
 version = "1.2.0"
 description = "Weather of the world"
 category = "weather"
@@ -76,8 +76,8 @@ fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core
 
 // accept: 104
 #[test]
-fn manifest_has_the_texts_for_search_and_models() {
-    let manifest = Manifest::parse(COMPLETE, "weather.toml").unwrap();
+fn fields_of_a_manifest_are_parsed() {
+    let manifest = Manifest::parse(EXAMPLE, "weather.toml").unwrap();
     assert_eq!(manifest.environment[0].name, "WEATHER_KEY");
     assert!(manifest.environment[0].required);
     assert_eq!(
@@ -85,10 +85,10 @@ fn manifest_has_the_texts_for_search_and_models() {
         (Some(80), Some(12_000))
     );
     assert!(Manifest::parse("ranking.quality = 101", "weather.toml").is_err());
-    let request = manifest.annotations().limits;
-    assert_eq!(request.fuel_max, Some(1000));
-    assert_eq!(request.wall_max, Some(Duration::from_secs(2)));
-    assert_eq!(request.memory_bytes_max, Some(32 << 20));
+    let overrides = manifest.annotations().limits;
+    assert_eq!(overrides.fuel_max, Some(1000));
+    assert_eq!(overrides.wall_max, Some(Duration::from_secs(2)));
+    assert_eq!(overrides.memory_bytes_max, Some(32 << 20));
     assert_eq!(manifest.tool("sum#add", "add").unwrap().examples.len(), 1);
     assert_eq!(manifest.entities["station"].rebind, RebindSetting::Latest);
 }
@@ -125,7 +125,7 @@ fn tier_is_computed() {
 // accept: 131
 #[test]
 fn use_case_limitations_and_examples_are_in_the_description() {
-    let mut manifest = Manifest::parse(&COMPLETE[..COMPLETE.find("[entities").unwrap()], "m").unwrap();
+    let mut manifest = Manifest::parse(&EXAMPLE[..EXAMPLE.find("[entities").unwrap()], "m").unwrap();
     manifest.chain.clear();
     let inspection = inspect(&adder(), &manifest).unwrap();
     let description = &inspection.tools[0].description;
@@ -158,11 +158,11 @@ fn unknown_export_or_entity_is_refused_with_the_existing_ones() {
 
 #[test]
 fn embedded_manifest_is_read() {
-    let with = |text: &str| component(&format!("(component (@custom \"{MANIFEST_SECTION}\" {text:?}))"));
-    let manifest = Manifest::embedded(&with("category = 'x'")).unwrap().unwrap();
+    let component_with = |text: &str| component(&format!("(component (@custom \"{MANIFEST_SECTION}\" {text:?}))"));
+    let manifest = Manifest::embedded(&component_with("category = 'x'")).unwrap().unwrap();
     assert_eq!(manifest.category.as_deref(), Some("x"));
     assert!(
-        Manifest::embedded(&with("nonsense = 1"))
+        Manifest::embedded(&component_with("nonsense = 1"))
             .unwrap_err()
             .message
             .starts_with("toolwit:manifest:1:1")
@@ -183,8 +183,8 @@ fn published_schema_matches_the_code() {
     assert_eq!(published, schema);
 
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let complete: toml::Value = toml::from_str(COMPLETE).unwrap();
-    assert!(validator.is_valid(&serde_json::to_value(complete).unwrap()));
+    let example: toml::Value = toml::from_str(EXAMPLE).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(example).unwrap()));
     for wrong in [
         json!({"categry": "x"}),
         json!({"tags": "x"}),
@@ -222,9 +222,10 @@ fn texts_that_are_shown_in_one_line_are_short_and_visible() {
 
 #[test]
 fn earlier_names_of_limits_are_accepted() {
-    let earlier = Manifest::parse("[limits]\nmemory = \"1MiB\"\nresult = \"1KiB\"\n", "w.toml").unwrap();
-    let now = Manifest::parse("[limits]\nmemory_bytes = \"1MiB\"\nresult_bytes = \"1KiB\"\n", "w.toml").unwrap();
-    assert_eq!(earlier, now);
+    let with_earlier_names = Manifest::parse("[limits]\nmemory = \"1MiB\"\nresult = \"1KiB\"\n", "w.toml").unwrap();
+    let with_current_names =
+        Manifest::parse("[limits]\nmemory_bytes = \"1MiB\"\nresult_bytes = \"1KiB\"\n", "w.toml").unwrap();
+    assert_eq!(with_earlier_names, with_current_names);
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn each_limit_that_can_be_requested_has_a_key_of_its_name() {
             _ => "3",
         };
         let text = format!("[limits]\n{} = {value}\n", limit.key().unwrap());
-        let request = Manifest::parse(&text, "w.toml").unwrap().annotations().limits;
-        assert_ne!(request, LimitOverrides::default(), "{text}");
+        let overrides = Manifest::parse(&text, "w.toml").unwrap().annotations().limits;
+        assert_ne!(overrides, LimitOverrides::default(), "{text}");
     }
 }

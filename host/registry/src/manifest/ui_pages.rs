@@ -1,4 +1,4 @@
-//! The user interfaces of a package: HTML documents in its component, which show the results of tools.
+//! The UI pages of a package: HTML documents in its component, which show the results of tools.
 //!
 //! The format is that of the extension MCP Apps (SEP-1865); the documents are embedded when the package is packed.
 
@@ -10,7 +10,7 @@ use toolwit_sections::{UI_SECTION, custom_section};
 
 use super::Manifest;
 
-/// The HTML documents of a package, by file name.
+/// The UI pages of a package: HTML documents, by file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UiPages(BTreeMap<String, String>);
 
@@ -30,12 +30,12 @@ impl UiPages {
         })
     }
 
-    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if there is no
-    /// such file: the document is then taken from the component.
+    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if
+    /// there is no such file. In that case, the document is taken from the component.
     ///
     /// # Errors
-    /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if a document is neither in a file nor
-    /// in the component.
+    /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if a document is neither in a file
+    /// nor in the component.
     pub(crate) fn of(
         manifest: &Manifest,
         component: &[u8],
@@ -54,7 +54,7 @@ impl UiPages {
         Ok(Self(documents))
     }
 
-    /// Checks that these documents include all that a manifest names.
+    /// Checks that each document that a manifest names is one of these documents.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with the first missing document.
@@ -70,8 +70,8 @@ impl UiPages {
         }
     }
 
-    /// Returns the content of the custom section for a component. The list is empty if there are no documents: the component
-    /// then gets no section.
+    /// Returns a list with the content of the custom section for a component. The list is empty if there are no
+    /// documents, so that the component gets no section.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the documents are too large.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::package::check_name;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The settings of an interceptor: a plugin that wraps the calls of tools. It exports `toolwit:plugin/interceptor`.
+/// The settings of an interceptor: a plugin that wraps the calls of tools and exports `toolwit:plugin/interceptor`.
 ///
-/// Their text form is `PLUGIN` for every tool, or `PLUGIN=TOOL,TOOL` for the tools with these names or ids.
+/// The text form is `PLUGIN` for every tool, or `PLUGIN=TOOL,TOOL` for the tools with these names or ids.
 ///
 /// ```
 /// use toolwit_registry::InterceptorSettings;
@@ -51,7 +51,7 @@ impl FromStr for InterceptorSettings {
                 .with_suggestion("use `PLUGIN`, or `PLUGIN=TOOL,TOOL` for some tools only")
         };
         let (plugin, tools) = match text.split_once('=') {
-            Some((plugin, tools)) => (plugin, tools.split(',').map(str::to_owned).collect()),
+            Some((plugin, tools)) => (plugin, tools.split(',').map(|tool| tool.trim().to_owned()).collect()),
             None => (text, Vec::new()),
         };
         check_name(plugin).map_err(|why| invalid(format!("the name of the plugin {why}")))?;
@@ -85,6 +85,8 @@ mod tests {
         for text in ["redact", "quota=bank#pay,search"] {
             assert_eq!(text.parse::<InterceptorSettings>().unwrap().to_string(), text);
         }
+        let spaced: InterceptorSettings = "quota=a, b".parse().unwrap();
+        assert_eq!(spaced.to_string(), "quota=a,b");
         for text in ["", "=x", "quota=", "quota=a,,b", "../quota", "native"] {
             let error = text.parse::<InterceptorSettings>().unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration, "{text}");

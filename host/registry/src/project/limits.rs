@@ -11,8 +11,8 @@ use toolwit_core::limits::{CALLS_MAX, ITERATIONS_MAX, LimitOverrides, RUN_WALL_M
 
 /// The limits that a project sets.
 ///
-/// The author of a project is not trusted. Limits that lower the defaults apply. Limits [above the
-/// defaults](ProjectLimits::raised) are proposals, which apply after the user has accepted them.
+/// The author of a project is not trusted. Limits below the defaults apply. Limits above the defaults and long-running
+/// tools are [proposals](ProjectLimits::raised), which apply only after the user has accepted them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -25,7 +25,7 @@ pub struct ProjectLimits {
     pub tools: LongRunningTools,
 }
 
-/// The tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL).
+/// The tools whose calls may take up to [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -60,8 +60,9 @@ impl RunSettings {
         self.wall.as_deref().and_then(amounts::parse_duration)
     }
 
-    /// Returns the settings with each limit reduced to the limit in `allowed`, or to the default if `allowed` does not set that
-    /// limit. The numbers of tokens stay as they are: they have no default that a project could exceed.
+    /// Returns the settings with each limit reduced to at most the limit in `allowed`, or to at most the default if
+    /// `allowed` does not set the limit. The numbers of tokens are unchanged, because
+    /// they have no fixed default.
     fn within(&self, allowed: &Self) -> Self {
         let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
         let is_within = self.wall().is_none_or(|wall| wall <= wall_max);
@@ -131,7 +132,8 @@ impl ProjectLimits {
     }
 }
 
-/// Returns only the settings that have a property. The property is tested for each setting separately, with all others unset.
+/// Returns only the settings that have a property. The property is tested for each setting separately, with all others
+/// unset.
 fn settings_with<T>(settings: &T, has_property: impl Fn(&T) -> bool) -> T
 where
     T: Default + Serialize + DeserializeOwned,
@@ -162,16 +164,16 @@ mod tests {
             "[limits]\nfuel = 5\nwall = \"1h\"\nmemory = \"1GiB\"\nnested_calls = 33\n\
              [run]\niterations = 1_000\ncalls = 3\ntokens = 9\nwall = \"20m\"\n",
         );
-        let nothing = ProjectLimits::default();
-        let calls = project.of_calls(&nothing);
+        let no_acceptance = ProjectLimits::default();
+        let calls = project.of_calls(&no_acceptance);
         assert_eq!((calls.fuel_max, calls.nested_calls_max), (Some(5), Some(32)));
         assert_eq!(
             (calls.wall_max, calls.memory_bytes_max),
             (Some(Duration::from_secs(30)), Some(256 << 20))
         );
-        let run = project.of_runs(&nothing);
+        let run = project.of_runs(&no_acceptance);
         assert_eq!((run.iterations, run.calls, run.tokens), (Some(20), Some(3), Some(9)));
-        assert_eq!(run.wall(), None, "the default");
+        assert_eq!(run.wall(), None, "the default applies");
 
         let raised = project.raised();
         assert_eq!(

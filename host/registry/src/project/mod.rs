@@ -19,9 +19,9 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
-/// The author is not trusted, because a cloned repository can contain the file. Therefore, grants, [limits](Project::limits)
-/// above the defaults, long-running tools, the package index, interceptors, settings of the sandbox and MCP servers are
-/// proposals.
+/// The author is not trusted, because a cloned repository can contain the file. Therefore, grants,
+/// [limits](Project::limits) above the defaults, long-running tools, the package index, interceptors, settings of the
+/// sandbox and MCP servers are proposals, which apply only after the user has accepted them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -32,18 +32,18 @@ pub struct Project {
     tools: LongRunningTools,
     /// Limits of each run.
     run: RunSettings,
-    /// The settings of a build, which the build reads itself.
+    /// The settings of a build. Another crate reads them.
     build: IgnoredAny,
-    /// The settings of tool groups, which are read elsewhere.
+    /// The settings of tool groups. Another crate reads them.
     groups: IgnoredAny,
-    /// The settings of MCP servers, which are read elsewhere. They are proposals, because they start programs.
+    /// The settings of MCP servers. Another crate reads them. They are proposals, because they start programs.
     mcp: IgnoredAny,
     /// The index of packages that the project proposes. It applies only after the user has accepted it.
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
-    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see
-    /// all arguments and results.
+    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because
+    /// they see all arguments and results.
     pub interceptors: Vec<InterceptorSettings>,
     /// Settings of the sandbox that the project proposes. They apply only after the user has accepted them.
     pub sandbox: SandboxSettings,
@@ -107,9 +107,9 @@ impl Project {
     /// Reads `toolwit.toml` in a directory. Without the file, nothing is set.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
-    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
-    /// cannot be read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content,
+    /// also for an unknown key, or if the file is too large or not a regular file;
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
             Some(text) => Self::parse(&text),
@@ -120,7 +120,8 @@ impl Project {
     /// Parses the text of a `toolwit.toml`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown
+    /// key.
     pub fn parse(text: &str) -> Result<Self, Error> {
         text_file::parse(text, Self::FILE_NAME, "see `docs/src/operating.md` for its keys")
     }
@@ -146,9 +147,9 @@ mod tests {
         let project =
             read("[limits]\nhost_calls = 20_000\nwall = \"5s\"\n\n[run]\niterations = 3\n\n[build]\nx = 1\n").unwrap();
         let ProjectLimits { limits, run, .. } = project.limits();
-        let request = limits.overrides();
+        let overrides = limits.overrides();
         assert_eq!(
-            (request.host_calls_max, request.wall_max),
+            (overrides.host_calls_max, overrides.wall_max),
             (Some(20_000), Some(Duration::from_secs(5)))
         );
         assert_eq!(run.iterations, Some(3));

@@ -1,4 +1,4 @@
-//! A tool that records its calls.
+//! A decorator that records the calls of a tool.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -14,20 +14,22 @@ use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// The values of [`HealthTool::written_health`].
+// The values of `HealthTool::written_health`.
 const NOT_WRITTEN: u8 = 0;
 const HEALTHY: u8 = 1;
 const BROKEN: u8 = 2;
 
-/// A tool that records its health and its uses. Searches of this process use them at once. They are written to the store when
-/// the health changes, when the number of uses reaches a power of two, and when the tool is dropped.
+/// A decorator that records the health and the uses of a tool.
+///
+/// Searches of this process use both immediately. Both are written to the store when the health changes, when the
+/// number of uses reaches a power of two, and when the decorator is dropped.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
     current: Arc<CurrentSnapshot>,
-    /// The health that was written last: `NOT_WRITTEN`, `HEALTHY` or `BROKEN`. A call with the same health does not write it
-    /// again.
+    /// The health that was written last: `NOT_WRITTEN`, `HEALTHY` or `BROKEN`. A call with the same health does not
+    /// write it again.
     written_health: AtomicU8,
     uses: AtomicU64,
     /// The uses that are not in the store yet.
@@ -51,18 +53,19 @@ impl HealthTool {
     /// Records the outcome of a call.
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
-        let health = check.as_ref().map(|(_, rating)| match rating {
+        let health = check.as_ref().map(|(_, outcome)| match outcome {
             CheckOutcome::Success => (HealthSignal::Healthy, HEALTHY),
             CheckOutcome::Failure(_) => (HealthSignal::Broken, BROKEN),
         });
         self.current
             .record_call(&self.key, health.map(|(signal, _)| signal), is_use);
-        let is_changed = health.is_some_and(|(_, code)| self.written_health.swap(code, Ordering::Relaxed) != code);
+        let is_health_changed =
+            health.is_some_and(|(_, code)| self.written_health.swap(code, Ordering::Relaxed) != code);
         if is_use {
             self.pending_uses.fetch_add(1, Ordering::Relaxed);
         }
         let must_write_uses = is_use && (self.uses.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two();
-        if !is_changed && !must_write_uses {
+        if !is_health_changed && !must_write_uses {
             return;
         }
         let writer = self.writer(check);
@@ -71,7 +74,7 @@ impl HealthTool {
         }
     }
 
-    /// Returns the function that writes a check and the pending uses. It blocks.
+    /// Takes the pending uses, and returns a blocking function that writes them and the check to the store.
     fn writer(&self, check: Option<(CheckStage, CheckOutcome)>) -> impl FnOnce() + Send + 'static {
         let (store, key) = (self.store.clone(), self.key.clone());
         let calls = CallRecord {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
 
-/// Builds a search index.
+/// A function that builds a search index.
 type Build = Box<dyn FnOnce() -> Catalog + Send>;
 
 /// A search index that is built when it is first used, so that a host can serve tools before the index exists.
@@ -16,7 +16,7 @@ pub(crate) struct LazyCatalog {
 }
 
 impl LazyCatalog {
-    /// Creates an index that `build` builds.
+    /// Creates an index that `build` builds when it is first used.
     pub(crate) fn new(build: impl FnOnce() -> Catalog + Send + 'static) -> Self {
         Self {
             catalog: OnceLock::new(),
@@ -60,17 +60,17 @@ mod tests {
     #[test]
     fn an_index_is_built_once_and_on_first_use() {
         let builds = Arc::new(AtomicUsize::new(0));
-        let counted = builds.clone();
+        let counter = builds.clone();
         let catalog = LazyCatalog::new(move || {
-            counted.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::Relaxed);
             let mut catalog = Catalog::new();
             catalog.put("web.wasm", [Document::new("web#scrape", "scrape", "Scrapes a website")]);
             catalog
         });
         assert_eq!(builds.load(Ordering::Relaxed), 0);
         std::thread::scope(|scope| {
-            let uses: Vec<_> = (0..4).map(|_| scope.spawn(|| catalog.get().len())).collect();
-            assert!(uses.into_iter().all(|len| len.join().unwrap() == 1));
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| catalog.get().len())).collect();
+            assert!(threads.into_iter().all(|thread| thread.join().unwrap() == 1));
         });
         assert_eq!(builds.load(Ordering::Relaxed), 1);
     }

@@ -18,7 +18,7 @@ use toolwit_sandbox::{Plugin, Scope};
 
 /// An immutable snapshot of the packages of one or more plugin directories, with a search index of their tools.
 ///
-/// Clones share everything. A [`LiveRegistry`](crate::LiveRegistry) follows the directories.
+/// Clones share the snapshot. A [`LiveRegistry`](crate::LiveRegistry) follows the directories.
 #[derive(Clone)]
 pub struct Registry {
     pub(crate) snapshot: Arc<Snapshot>,
@@ -33,8 +33,8 @@ pub(crate) struct Snapshot {
     pub(crate) current: Arc<CurrentSnapshot>,
 }
 
-/// The newest of the snapshots of the same directories, which share this object. Tools of every snapshot report their health to
-/// it.
+/// A weak reference to the newest snapshot of the directories. All snapshots of the same directories share this object,
+/// and their tools report their calls to it.
 #[derive(Default)]
 pub(crate) struct CurrentSnapshot(RwLock<Weak<Snapshot>>);
 
@@ -43,8 +43,8 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Records a call in the search index: sets the health of the tool, unless it is `None`, and counts a use if `is_use`. Does
-    /// nothing if the plugin has been replaced by another version.
+    /// Records a call in the search index: sets the health of the tool, unless it is `None`, and counts a use if
+    /// `is_use`. Does nothing if the newest snapshot does not have the plugin with this digest.
     pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthSignal>, is_use: bool) {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
         let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
@@ -73,8 +73,8 @@ impl Registry {
         self.packages().iter().filter_map(Package::plugin)
     }
 
-    /// Returns the package of this name, if there is one. If several packages share the name, returns one of them, which is
-    /// broken.
+    /// Returns the package of this name, if there is one. If several packages share the name, returns one of them,
+    /// which is broken.
     #[must_use]
     pub fn package(&self, name: &str) -> Option<&Package> {
         let packages = self.packages();
@@ -84,8 +84,8 @@ impl Registry {
         packages.get(index)
     }
 
-    /// Returns the search index of the tools. A [`CatalogUnion`](crate::CatalogUnion) searches it together with others. The
-    /// first call for a snapshot waits until the index is built.
+    /// Returns the search index of the tools. A [`CatalogUnion`](crate::CatalogUnion) searches it together with others.
+    /// The first call for a snapshot waits until the index is built.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         self.snapshot.catalog.get()
@@ -97,22 +97,22 @@ impl Registry {
         self.catalog().search(query, may_use)
     }
 
-    /// Returns the plugin of the tool with this id, or `None` if no usable package has its name. Does not check whether the
-    /// plugin has the tool.
+    /// Returns the plugin of the tool with this id, or `None` if no usable package has its name. Does not check whether
+    /// the plugin has the tool.
     #[must_use]
-    pub fn plugin_of(&self, tool: &str) -> Option<&Arc<Plugin>> {
-        self.package(tool.split(['/', '#']).next()?)?.plugin()
+    pub fn plugin_of(&self, id: &str) -> Option<&Arc<Plugin>> {
+        self.package(id.split(['/', '#']).next()?)?.plugin()
     }
 
     /// Returns the definition of the tool with this id, or `None` if no usable plugin has the tool.
     #[must_use]
-    pub fn definition(&self, tool: &str) -> Option<&ToolDefinition> {
-        let tools = &self.plugin_of(tool)?.inspection().tools;
-        tools.iter().find(|definition| definition.id.as_str() == tool)
+    pub fn definition(&self, id: &str) -> Option<&ToolDefinition> {
+        let tools = &self.plugin_of(id)?.inspection().tools;
+        tools.iter().find(|definition| definition.id.as_str() == id)
     }
 
-    /// Returns the definition of an entity method, by the id that all instances share. `None` if no usable plugin has the
-    /// method.
+    /// Returns the definition of an entity method, by the id that all instances share. `None` if no usable plugin has
+    /// the method.
     #[must_use]
     pub fn method(&self, id: &str) -> Option<&ToolDefinition> {
         let entities = self.plugin_of(id)?.inspection().entities.iter();
@@ -120,13 +120,13 @@ impl Registry {
         methods.find(|method| method.id.as_str() == id)
     }
 
-    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The outcome
-    /// of its calls is recorded in the store.
+    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The
+    /// outcome of its calls is recorded in the store.
     #[must_use]
-    pub fn tool(&self, tool: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
-        let plugin = self.plugin_of(tool)?;
+    pub fn tool(&self, id: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
+        let plugin = self.plugin_of(id)?;
         let tools = plugin.tools(scope);
-        let tool = tools.into_iter().find(|other| other.definition().id.as_str() == tool)?;
+        let tool = tools.into_iter().find(|tool| tool.definition().id.as_str() == id)?;
         Some(self.with_recording(plugin, tool))
     }
 
@@ -168,8 +168,8 @@ impl Registry {
         &self.snapshot.store
     }
 
-    /// Returns the tools of usable plugins that did not load or whose call failed, when that was last checked, however long
-    /// ago. Blocks.
+    /// Returns the tools of usable plugins whose last check failed: the component did not load, or the call failed. The
+    /// age of the check does not matter. Blocks.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -202,7 +202,7 @@ impl Registry {
         Ok(tools)
     }
 
-    /// Returns whether both are the same snapshot: nothing has changed between them.
+    /// Returns whether both registries have the same snapshot, so that nothing has changed between them.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)

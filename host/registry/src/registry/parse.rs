@@ -10,8 +10,8 @@ use toolwit_sandbox::Plugin;
 const PLUGINS_PER_THREAD_MIN: usize = 6;
 
 impl Registry {
-    /// Parses the cached inspections of all plugins on several threads. An inspection that was not parsed here is parsed when
-    /// it is first used. Does nothing if there are too few plugins for several threads.
+    /// Parses the cached inspections of all plugins on several threads. An inspection that was not parsed here is
+    /// parsed when it is first used. Does nothing if there are too few plugins for several threads.
     pub fn parse_inspections(&self) {
         let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_inspection_parsed()).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::{RequestedPermissions, guest_directory, http_grant};
 
-/// Returns the permissions that the manifest in a component's section `act:component` requests. A capability without a list
-/// requests everything of its kind. No grant can express such a request, so it is returned as text.
+/// Returns the permissions that the manifest in a component's section `act:component` requests. A capability without a
+/// list, or with an empty list, requests everything of its kind. No grant can express such a request, so it is returned
+/// as text.
 pub(super) fn requested_permissions(plugin: &str, manifest: &Value) -> RequestedPermissions {
     let mut permissions = RequestedPermissions::default();
     let capabilities = manifest.pointer("/std/capabilities").and_then(Value::as_object);
@@ -28,7 +29,7 @@ pub(super) fn requested_permissions(plugin: &str, manifest: &Value) -> Requested
     permissions
 }
 
-/// Returns the key and the value of the grant for HTTP requests. `None` if a grant cannot express the entry.
+/// Returns the key and the value of the grant for HTTPS requests to a host. `None` if a grant cannot express the entry.
 fn http_entry_grant(entry: &Value) -> Option<(&'static str, String)> {
     let is_default_port = entry
         .get("ports")

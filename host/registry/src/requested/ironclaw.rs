@@ -15,7 +15,7 @@ pub(crate) const CAPABILITIES_EXTENSION: &str = "capabilities.json";
 /// The guest's directory for the files of the workspace.
 const WORKSPACE: &str = "workspace";
 
-/// The WIT package of IronClaw's interfaces, with which their names begin.
+/// The WIT package of IronClaw's interfaces, which is the start of their names.
 const WIT_PACKAGE: &str = "near:agent/";
 
 /// Returns whether a component was built for IronClaw.
@@ -48,7 +48,7 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
 #[derive(Deserialize)]
 struct CapabilityFile {
     capabilities: Option<Capabilities>,
-    /// The same keys without `capabilities` around them, as earlier versions have them.
+    /// The same keys at the top level, where earlier versions of the format have them.
     #[serde(flatten)]
     outer: Capabilities,
 }
@@ -128,8 +128,12 @@ impl Capabilities {
             for endpoint in http.allowlist {
                 let path = endpoint.path_prefix.as_deref().unwrap_or("/");
                 let grant = http_grant(&endpoint.host, path, &endpoint.methods).map(|value| ("http", value));
-                let methods = endpoint.methods.join(",");
-                let text = format!("http {methods} {}{path}", endpoint.host);
+                let location = format!("{}{path}", endpoint.host);
+                let text = if endpoint.methods.is_empty() {
+                    format!("http {location}")
+                } else {
+                    format!("http {} {location}", endpoint.methods.join(","))
+                };
                 permissions.add(plugin, grant, &text);
             }
             for credential in http.credentials.into_values() {
@@ -161,8 +165,8 @@ impl Capabilities {
 }
 
 impl Credential {
-    /// Returns the value of a grant: the name of the secret, the host, and the part of a request that contains the secret.
-    /// `None` if a grant cannot express one of them.
+    /// Returns the value of a grant: the name of the secret, the host, and the part of a request that contains the
+    /// secret. `None` if a grant cannot express one of them.
     fn grant(&self, host: &str) -> Option<String> {
         let is_name = |text: &str| {
             let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -227,7 +231,7 @@ mod tests {
         assert_eq!(
             requested.others,
             [
-                "http  *.example.com/",
+                "http *.example.com/",
                 "secret odd for example.com",
                 "secret token for *.x",
                 "secret other_*",
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_a_capability_file_is_refused_by_name() {
+    fn the_error_of_an_invalid_capability_file_names_the_file() {
         for text in [
             "",
             "[]",

@@ -25,8 +25,8 @@ const PERMISSIONS_MAX: usize = 256;
 /// Maximum length of a requested permission as text, in characters. Longer text is cut off.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// The permissions that a package requests in formats of other hosts. The package gets none of them until an operator grants
-/// them.
+/// The permissions that a package requests in formats of other hosts. The package gets none of them until an operator
+/// grants them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestedPermissions {
@@ -39,14 +39,15 @@ pub struct RequestedPermissions {
 }
 
 impl RequestedPermissions {
-    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there is neither such a file nor
-    /// such a section. A capability file is read only for a component that was built for IronClaw: other programs may use its
-    /// name for other content. Blocks.
+    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there is neither such a
+    /// file nor such a section. A capability file is read only for a component that was built for IronClaw: other
+    /// programs may use its name for other content. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a file or the section is invalid or too large,
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if another file or the section is invalid
+    /// or too large, [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if the component is too large,
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
-    pub fn read(plugin: &Plugin, component: &Path) -> Result<Option<Self>, Error> {
+    pub fn read(plugin: &Plugin, component_path: &Path) -> Result<Option<Self>, Error> {
         let mut permissions: Option<Self> = None;
         let mut formats = vec![(
             POLICY_EXTENSION,
@@ -55,21 +56,21 @@ impl RequestedPermissions {
         if ironclaw::is_component(plugin.inspection()) {
             formats.push((CAPABILITIES_EXTENSION, ironclaw::parse));
         }
-        let plugin = plugin.name();
+        let plugin_name = plugin.name();
         for (extension, parse) in formats {
-            let path = component.with_extension(extension);
+            let path = component_path.with_extension(extension);
             let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(text) = text_file::read(&path, REQUESTS_BYTES_MAX)? {
                 permissions
                     .get_or_insert_default()
-                    .extend(parse(plugin, &text, &origin)?);
+                    .extend(parse(plugin_name, &text, &origin)?);
             }
         }
-        let bytes = read_component(component, EngineLimits::default().component_bytes_max)?;
+        let bytes = read_component(component_path, EngineLimits::default().component_bytes_max)?;
         if let Some(manifest) = act_manifest(&bytes)? {
             permissions
                 .get_or_insert_default()
-                .extend(act::requested_permissions(plugin, &manifest));
+                .extend(act::requested_permissions(plugin_name, &manifest));
         }
         Ok(permissions)
     }
@@ -80,7 +81,8 @@ impl RequestedPermissions {
         self.omitted += other.omitted;
     }
 
-    /// Adds a permission: as a grant, which is a key and a value, or without a grant as text. Above the limit, only counts it.
+    /// Adds a permission: as a grant if `grant` has its key and value, otherwise as `text`. If there are already
+    /// [`PERMISSIONS_MAX`] permissions, only counts it.
     fn add(&mut self, plugin: &str, grant: Option<(&str, String)>, text: &str) {
         if self.grants.len() + self.others.len() >= PERMISSIONS_MAX {
             self.omitted += 1;
@@ -99,8 +101,8 @@ impl RequestedPermissions {
     }
 }
 
-/// Returns the guest's directory that a pattern such as `/data/**` or `data` stands for, with everything below it. `None` if
-/// the pattern stands for something else.
+/// Returns the guest's directory that a pattern such as `/data/**` or `data` stands for, with everything below it.
+/// `None` if the pattern stands for something else.
 fn guest_directory(pattern: &str) -> Option<String> {
     let path = pattern.strip_suffix("/**").unwrap_or(pattern).trim_matches('/');
     let is_literal =
@@ -115,22 +117,22 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && host.len() <= 253 && host.chars().all(is_host_char)
 }
 
-/// Returns the value of a grant for requests to a host, such as `GET,POST https://api.example.com/v1`. `None` if a grant cannot
-/// express the host, the path or the methods. An empty list of methods stands for all methods.
+/// Returns the value of a grant for requests to a host, such as `GET,POST https://api.example.com/v1`. `None` if a
+/// grant cannot express the host, the path or the methods. An empty list of methods stands for all methods.
 fn http_grant(host: &str, path: &str, methods: &[String]) -> Option<String> {
     let is_method = |method: &String| !method.is_empty() && method.chars().all(|c| c.is_ascii_alphabetic());
     let is_path = path.starts_with('/') && path.chars().all(|c| c.is_ascii_graphic() && !"?#*'\"\\".contains(c));
     if !is_host(host) || !is_path || !methods.iter().all(is_method) {
         return None;
     }
-    let url = if path == "/" {
+    let target = if path == "/" {
         host.to_owned()
     } else {
         format!("https://{host}{path}")
     };
     Some(match methods {
-        [] => url,
-        methods => format!("{} {url}", methods.join(",").to_ascii_uppercase()),
+        [] => target,
+        methods => format!("{} {target}", methods.join(",").to_ascii_uppercase()),
     })
 }
 

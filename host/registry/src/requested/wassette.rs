@@ -1,4 +1,5 @@
-//! Policy files of [Wassette](https://github.com/microsoft/wassette), version 1: `NAME.policy.yaml` next to `NAME.wasm`.
+//! Policy files of [Wassette](https://github.com/microsoft/wassette), version 1: `NAME.policy.yaml` next to
+//! `NAME.wasm`.
 
 use serde::Deserialize;
 
@@ -20,8 +21,8 @@ const FILES_SCHEME: &str = "fs://";
 pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedPermissions, Error> {
     let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
         // The first line has the reason; the other lines quote the file.
-        let text = error.to_string();
-        let first_line = text.lines().next().unwrap_or_default();
+        let report = error.to_string();
+        let first_line = report.lines().next().unwrap_or_default();
         let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
         let message = format!("{origin} is not a policy: {}", printable(reason));
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -96,7 +97,7 @@ struct Variable {
 }
 
 impl Permissions {
-    /// Converts the permissions to those that a plugin requests.
+    /// Converts the allowed items to permissions that a plugin requests.
     fn into_requested(self, plugin: &str) -> RequestedPermissions {
         let mut permissions = RequestedPermissions::default();
         for storage in allowed_items(self.storage) {
@@ -217,7 +218,7 @@ permissions:
     }
 
     #[test]
-    fn a_file_that_is_not_a_policy_is_refused_by_name() {
+    fn the_error_of_an_invalid_policy_names_the_file() {
         let bomb = format!(
             "version: \"1.0\"\na: &a [x,x]\n{}",
             "b: [*a,*a,*a,*a,*a]\n".repeat(2000)

@@ -14,12 +14,12 @@ use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
-/// The maximum number of other packages with the same name that an error lists. Each of these packages has such an error, so
-/// that complete lists could become very long in total.
+/// The maximum number of other packages with the same name that an error lists. Each package with this name has such an
+/// error, so complete lists would be very long in total.
 const NAMESAKES_SHOWN_MAX: usize = 3;
 
-/// The maximum number of tools whose search index is built when it is first used. A tool call may then wait for the index, on a
-/// thread of the async runtime: building the index of this many tools takes a few milliseconds.
+/// The maximum number of tools for which the search index is built when it is first used. A tool call may then wait for
+/// the index on a thread of the async runtime. Building an index of this size takes a few milliseconds.
 const LAZY_TOOLS_MAX: usize = 500;
 
 /// A package whose tools are put into the search index.
@@ -54,7 +54,8 @@ impl IndexedPackage {
     }
 }
 
-/// Builds the first snapshot. The search index of at most [`LAZY_TOOLS_MAX`] tools is built when it is first used. Blocks.
+/// Builds the first snapshot. The search index of at most [`LAZY_TOOLS_MAX`] tools is built when it is first used, a
+/// larger one immediately. Blocks.
 pub(super) fn first_registry(
     files: &ScannedFiles,
     store: Arc<dyn Store>,
@@ -128,8 +129,8 @@ fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names: a name must refer to one
-/// package.
+/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names: a name must refer
+/// to one package.
 fn reject_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
     let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();
@@ -167,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    fn messages(count: usize) -> Vec<String> {
+    fn shared_name_messages(count: usize) -> Vec<String> {
         let package = |index: usize| {
             let error = Error::new(ErrorKind::Io, Phase::Registry, "it is not a component");
             Package::broken(Path::new(&format!("/plugins/{index:04}/calc.wasm")), error)
@@ -181,15 +182,15 @@ mod tests {
     #[test]
     fn the_error_of_a_shared_name_lists_a_few_of_the_other_packages() {
         assert_eq!(
-            messages(2),
+            shared_name_messages(2),
             ["/plugins/0001", "/plugins/0000"]
                 .map(|directory| format!("its name is also claimed by {directory}/calc.wasm"))
         );
         assert_eq!(
-            messages(5)[1],
+            shared_name_messages(5)[1],
             "its name is also claimed by /plugins/0000/calc.wasm, /plugins/0002/calc.wasm, /plugins/0003/calc.wasm and 1 more"
         );
-        let longest = messages(4_096).iter().map(String::len).max();
+        let longest = shared_name_messages(4_096).iter().map(String::len).max();
         assert!(longest < Some(200), "{longest:?} for each of many packages");
     }
 }

@@ -2,27 +2,30 @@
 
 use std::path::Path;
 
-use crate::manifest::Manifest;
 use crate::manifest::ui_pages::UiPages;
+use crate::manifest::{Manifest, is_valid_version};
 use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
 use toolwit_sandbox::{AdjacentWit, Inspection, Lint, PackageContext, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
-/// The standard custom sections for a component's version and description.
+/// The standard custom section with a component's version.
 pub(crate) const VERSION_SECTION: &str = "version";
+
+/// The standard custom section with a component's description.
 pub(crate) const DESCRIPTION_SECTION: &str = "description";
 
 /// The largest accepted text of a standard section, in bytes.
 const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 
-/// Inspects a component file as a plugin with this name, and reads its manifest. Blocks; compiles and runs nothing.
+/// Inspects a component file of at most `bytes_max` bytes as a plugin with this name, and reads its manifest. Blocks;
+/// compiles and runs nothing.
 ///
 /// # Errors
 /// Those of [`Inspection::from_bytes_with`], those of reading the component and the manifest, and
-/// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the component lacks a user interface that the
-/// manifest names.
+/// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the component lacks a user interface that
+/// the manifest names.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
     let manifest = Manifest::from_file(&path.with_extension("toml"))?;
@@ -63,7 +66,8 @@ pub(crate) fn inspect_content(
     inspect_component(content.component, context, manifest.transpose()?)
 }
 
-/// Inspects a component with a manifest. Without a manifest, the one that is embedded in the component is used.
+/// Inspects a component with a manifest, and returns the manifest that applies. If `manifest` is `None`, the manifest
+/// in the component is used. The standard sections of the component complete the manifest.
 pub(super) fn inspect_component(
     bytes: &[u8],
     context: PackageContext<'_>,
@@ -81,7 +85,8 @@ pub(super) fn inspect_component(
     Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))
 }
 
-/// Checks the docs, names and WIT of a component file, with its manifest, and returns the findings. Compiles and runs nothing.
+/// Checks the docs, names and WIT of a component file, with its manifest, and returns the findings. Compiles and runs
+/// nothing.
 ///
 /// # Errors
 /// Those of [`inspect_package`].
@@ -102,8 +107,8 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
     .await
 }
 
-/// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks them.
-/// Creates a manifest for them if the component has none.
+/// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks
+/// them. Creates a manifest for them if the component has none.
 fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
     let text = |name: &str| {
         let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();
@@ -111,7 +116,8 @@ fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Optio
             !text.is_empty() && text.len() <= STANDARD_TEXT_BYTES_MAX && !text.chars().any(char::is_control);
         is_accepted.then(|| text.to_owned())
     };
-    let (version, description) = (text(VERSION_SECTION), text(DESCRIPTION_SECTION));
+    let version = text(VERSION_SECTION).filter(|version| is_valid_version(version));
+    let description = text(DESCRIPTION_SECTION);
     if manifest.is_none() && version.is_none() && description.is_none() {
         return None;
     }
@@ -119,4 +125,24 @@ fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Optio
     manifest.version = manifest.version.or(version);
     manifest.description = manifest.description.or(description);
     Some(manifest)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use toolwit_sandbox::replace_custom_sections;
+
+    use super::*;
+
+    #[test]
+    fn a_version_in_a_section_is_used_if_a_manifest_accepts_it() {
+        let version_of = |text: &str| {
+            let contents = [text.as_bytes().to_vec()];
+            let component = replace_custom_sections(b"\0asm\x0d\0\x01\0", VERSION_SECTION, &contents).unwrap();
+            with_standard_sections(None, &component).and_then(|manifest| manifest.version)
+        };
+        assert_eq!(version_of("1.2.3").unwrap(), "1.2.3");
+        assert_eq!(version_of(&"1".repeat(200)), None, "too long");
+        assert_eq!(version_of("1.2\u{200b}.3"), None, "an invisible character");
+    }
 }

@@ -17,7 +17,7 @@ pub(super) struct ComponentFile {
     pub(super) sidecars: Sidecars,
 }
 
-/// Which files exist next to a component.
+/// Whether a manifest and a WIT file exist next to a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sidecars {
     pub(super) has_manifest: bool,
@@ -27,7 +27,7 @@ pub(super) struct Sidecars {
 /// The extensions of a manifest and a WIT file.
 pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
 
-/// The extensions of all files next to a component that are read: those of the sidecars first.
+/// The extensions of all files that are read next to a component. Those of the sidecars are first.
 const NEIGHBOUR_EXTENSIONS: [&str; 4] = ["toml", "wit", POLICY_EXTENSION, CAPABILITIES_EXTENSION];
 
 /// The treatment of a path that does not exist at the first scan.
@@ -87,8 +87,8 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
 /// The types of a directory's entries, as the directory reports them.
 type FileTypes = HashMap<OsString, FileType>;
 
-/// Returns the component of a directory entry: the entry itself, or the component in a folder of the same name. `None` if the
-/// entry is hidden or has no component.
+/// Returns the component of a directory entry: the entry itself, or the component in a folder of the same name. `None`
+/// if the entry is hidden or has no component.
 fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<ComponentFile> {
     let path = entry.path();
     let is_hidden = path.file_name()?.as_encoded_bytes().starts_with(b".");
@@ -125,7 +125,8 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
     })
 }
 
-/// Finds the component of a package that has its own folder: `weather/weather.wasm`. `None` if the path is not such a folder.
+/// Finds the component of a package that has its own folder: `weather/weather.wasm`. `None` if the path is not such a
+/// folder.
 fn folder_component(folder: &Path) -> Option<PathBuf> {
     let mut file = folder.file_name()?.to_owned();
     file.push(".");
@@ -141,14 +142,14 @@ impl Sidecars {
     }
 }
 
-/// Returns the refusal of the first link that is refused, or `None` if all are allowed. The files next to a component must not
-/// be links to files outside of the plugin directory, because their content is shown.
+/// Returns the refusal of the first link that is refused, or `None` if all links are allowed. A file next to a
+/// component must not be a link to a file outside of the plugin directory, because the host shows its content.
 fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| link_refusal(root, path))
 }
 
-/// Returns why a file must not be read if it is a link whose target is outside of the plugin directory `root`, or does not
-/// exist.
+/// Returns the reason why a file must not be read, or `None` if it may be read: its target must exist and be in the
+/// plugin directory `root`.
 fn link_refusal(root: &Path, path: &Path) -> Option<Error> {
     let refusal = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
     match fs::canonicalize(path) {

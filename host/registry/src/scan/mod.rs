@@ -1,7 +1,8 @@
 //! Scanning plugin directories. Nothing is compiled and no guest code runs.
 //!
-//! `listing` finds the component files, `read` reads those that changed and `record` restores the others from the store,
-//! `inspect` combines a component with its manifest, and `assemble` builds a [`Registry`] from all of them.
+//! `listing` finds the component files. `stamp` detects changed files; `read` reads these, and `record` restores the
+//! others from the store. `inspect` combines a component with its manifest, `tool_document` describes a tool for the
+//! search, and `assemble` builds a [`Registry`] from all packages.
 
 mod assemble;
 mod inspect;
@@ -42,7 +43,7 @@ const CHUNK_PACKAGES_MAX: usize = 256;
 /// The number of tasks per processor, given enough packages.
 const CHUNKS_PER_PROCESSOR: usize = 4;
 
-/// The maximum number of chunks that may be read but not yet written to the store.
+/// The maximum number of chunks of new records that wait for the writer of the store.
 const CHUNKS_WAITING_MAX: usize = 64;
 
 /// The paths to scan for packages, and the store of their metadata.
@@ -55,7 +56,7 @@ pub(crate) struct Scan {
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
-/// The state of each package when it was last read, by the path of its component. It does not depend on other packages.
+/// The state of each package when it was last read, by the path of its component. No state depends on other packages.
 pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
 
 /// The result of a repeated scan.
@@ -118,8 +119,8 @@ impl Scan {
         Ok((registry, files))
     }
 
-    /// Scans all paths again and reads only the files that changed. A missing path counts as empty, because it may be created
-    /// again.
+    /// Scans all paths again and reads only the files that changed. A missing path counts as empty, because it may be
+    /// created again.
     pub(crate) async fn rescan(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
         let paths = self.paths.clone();
         let listed = blocking(move || list(&paths, MissingPath::Empty)).await?;
@@ -153,7 +154,8 @@ impl Scan {
         .await
     }
 
-    /// Reads packages. Concurrently, writes the new records to the store and removes those of the deleted paths from it.
+    /// Reads packages. Concurrently, writes the new records to the store and deletes the records of the deleted
+    /// paths.
     async fn read(&self, chunks: Vec<Chunk>, deleted: Vec<String>) -> Result<Vec<ReadOutcome>, Error> {
         let (sender, records) = mpsc::channel(CHUNKS_WAITING_MAX);
         let mut chunks = std::pin::pin!(self.read_chunks(chunks));
@@ -186,7 +188,8 @@ impl Scan {
         futures::stream::iter(chunks).map(read_chunk).buffered(processors())
     }
 
-    /// Writes records to the store, and deletes those of some paths, until the channel closes or the store fails.
+    /// Writes the received records to the store until the channel closes or the store fails. Also deletes the records
+    /// of the deleted paths.
     async fn write(
         &self,
         mut records: mpsc::Receiver<Vec<PackageRecord>>,
@@ -201,8 +204,8 @@ impl Scan {
             let batch: Vec<_> = received.drain(..).flatten().collect();
             let (store, deleted) = (self.store.clone(), std::mem::take(&mut deleted));
             let has_succeeded = blocking(move || {
-                let has_succeeded = store.update_packages(&batch, &deleted).map(|()| true);
-                Ok(or_default_with_warning(has_succeeded))
+                let result = store.update_packages(&batch, &deleted).map(|()| true);
+                Ok(or_default_with_warning(result))
             });
             if !has_succeeded.await? {
                 return Ok(());
@@ -214,8 +217,8 @@ impl Scan {
 impl Registry {
     /// Scans directories and single component files for packages, several at a time.
     ///
-    /// A package that cannot be used, or that shares its name with another one, is listed as broken, with the reason. In a
-    /// directory, hidden files and files other than `.wasm` are ignored.
+    /// A package that cannot be used, or that shares its name with another one, is listed as broken, with the reason.
+    /// In a directory, hidden entries are ignored, and so are files other than `.wasm` files.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a path does not exist or a directory cannot be read.
@@ -248,8 +251,8 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read from the
-/// directories again, and dynamic tools can be discovered again.
+/// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read
+/// from the directories again, and dynamic tools can be discovered again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(
@@ -274,8 +277,8 @@ fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedSta
     chunks
 }
 
-/// Selects the stored packages below these paths whose components no longer exist. The store may also have packages of other
-/// paths, which remain.
+/// Returns the paths of stored packages that are below `paths` and not in `present`. The store may also have packages
+/// of other directories, which remain.
 fn deleted_paths(
     records: &HashMap<String, PackageRecord>,
     paths: &[PathBuf],
@@ -290,7 +293,7 @@ fn deleted_paths(
         .collect()
 }
 
-/// Collects the states of the files that have one.
+/// Collects the states of the files, by path. A file without a state is omitted.
 fn by_path(outcomes: Vec<ReadOutcome>) -> ScannedFiles {
     let files = outcomes
         .into_iter()

@@ -20,7 +20,7 @@ use toolwit_sandbox::{Inspection, PackageContext, Plugin, Runtime};
 /// The state of a package when its files were last read.
 pub(crate) struct ScannedFile {
     pub(crate) package: Package,
-    /// The stamp of its files; `None` if the next scan must read them again.
+    /// The stamp of its files. `None` if the next scan must read the files again.
     pub(crate) stamp: Option<String>,
     /// The hash of the package's content.
     pub(crate) content: blake3::Hash,
@@ -156,8 +156,8 @@ fn unchanged_file(
     }
 }
 
-/// Returns the state of a package that cannot be used. While its component is being written, the earlier state remains, and a
-/// new file has no state.
+/// Returns the outcome for a package that cannot be used. If its component was written so recently that it may be
+/// incomplete, the earlier state of this process remains, and a new file has no state.
 fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
     let is_unsettled = may_be_incomplete(&path);
     let file = match cached {

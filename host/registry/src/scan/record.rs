@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::tool_document::{quality_percent, tool_document, use_case};
+use super::tool_document::{quality_percent, tool_document, usage_text};
 use crate::catalog::{Embedding, EmbeddingModel, IndexedTool, TermExtractor, Terms};
 use crate::manifest::{Manifest, Tier};
 use crate::package::{Package, PackageStatus, stored_path};
@@ -73,8 +73,8 @@ fn method_records(
     methods.map(record).collect()
 }
 
-/// Restores a package and its content hash from its record. `None` if the record is damaged or the package must be read again.
-/// The inspection is parsed when it is first used.
+/// Restores a package and its content hash from its record. `None` if the record is damaged or the package must be read
+/// again. The inspection is parsed when it is first used.
 pub(super) fn restore(
     runtime: &Arc<Runtime>,
     name: &str,
@@ -114,10 +114,10 @@ pub(crate) fn indexed_tools(
     model: Option<&Arc<dyn EmbeddingModel>>,
 ) -> Arc<[IndexedTool]> {
     let embed = |id: &str, name: &str, description: &str| {
-        let use_case = manifest
-            .map(|manifest| use_case(manifest, id, name))
+        let usage_text = manifest
+            .map(|manifest| usage_text(manifest, id, name))
             .unwrap_or_default();
-        Embedding::of_tool(&**model?, name, description, &use_case)
+        Embedding::of_tool(&**model?, name, description, &usage_text)
     };
     let popularity = manifest.and_then(|manifest| manifest.ranking.popularity).unwrap_or(0);
     let tools = record.tools.iter().map(|tool| {

@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::listing::{SIDECAR_EXTENSIONS, Sidecars};
 use toolwit_sandbox::INSPECTION_CACHE_VERSION;
 
-/// A file that was modified less than this time ago may change again without a new timestamp: file systems have coarse clocks.
+/// A file that was modified less than this time ago may change again without a new timestamp: file systems have coarse
+/// clocks.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// Returns the stamp of a package: the modification times, sizes and inodes of its component, manifest and WIT file, and the
-/// version of the inspection format. `None` while one of the files may still be changing, or if it has no usable modification
-/// time.
+/// Returns the stamp of a package: the modification times, sizes and inodes of its component, manifest and WIT file,
+/// and the version of the inspection format. `None` while one of the files may still be changing, or if a file has no
+/// usable modification time.
 pub(super) fn stamp(component: &Path, sidecars: Sidecars) -> Option<String> {
     let mut stamp = format!("{INSPECTION_CACHE_VERSION}");
     let [manifest, wit] = SIDECAR_EXTENSIONS.map(|extension| component.with_extension(extension));

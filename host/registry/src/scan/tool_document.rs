@@ -8,8 +8,8 @@ use crate::manifest::{Manifest, Tier};
 use crate::store::{HealthState, ToolHealth};
 use toolwit_core::ToolDefinition;
 
-/// A description with more characters than this counts as good.
-const GOOD_DESCRIPTION_CHARS: usize = 40;
+/// A description with more characters than this counts as long.
+const LONG_DESCRIPTION_CHARS: usize = 40;
 
 /// Creates the search document of a tool.
 pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) -> Document {
@@ -29,7 +29,7 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
             .collect::<Vec<_>>()
             .join(" ");
         document.category = manifest.category.clone().unwrap_or_default();
-        document.use_case = use_case(manifest, tool.id.as_str(), tool.name());
+        document.use_case = usage_text(manifest, tool.id.as_str(), tool.name());
         let examples = manifest
             .examples
             .iter()
@@ -39,9 +39,9 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
     document
 }
 
-/// Returns the texts of a manifest about the use of a tool: the description and the use case of the package, and the tool's own
-/// use case.
-pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
+/// Returns the texts of a manifest about the use of a tool: the description and the use case of the package, and the
+/// tool's own use case.
+pub(super) fn usage_text(manifest: &Manifest, id: &str, name: &str) -> String {
     let settings = manifest.tool(id, name);
     let texts = [
         manifest.description.as_deref(),
@@ -51,17 +51,17 @@ pub(super) fn use_case(manifest: &Manifest, id: &str, name: &str) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Rates the description of a tool in percent: 40 for a good text, 30 for described parameters, 20 for a rich manifest, and up
-/// to 10 for the quality that the author declares in percent.
+/// Rates the description of a tool in percent: 40 for a long text, 30 if all parameters are described, 20 for a rich
+/// manifest, and up to 10 for the quality that the author declares.
 pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
-    let is_well_described = tool.description.chars().nth(GOOD_DESCRIPTION_CHARS).is_some();
+    let is_description_long = tool.description.chars().nth(LONG_DESCRIPTION_CHARS).is_some();
     let properties = tool.input_schema["properties"].as_object();
     let are_all_described = |properties: &serde_json::Map<String, Value>| {
         properties.values().all(|schema| schema["description"].is_string())
     };
     let are_parameters_described = properties.is_none_or(are_all_described);
     [
-        (is_well_described, 40),
+        (is_description_long, 40),
         (are_parameters_described, 30),
         (tier == Tier::Rich, 20),
     ]

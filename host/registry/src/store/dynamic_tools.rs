@@ -2,10 +2,10 @@
 
 use super::StoreError;
 
-/// Stores the dynamic tools of plugins, by plugin name and component digest: under another name, a component may have other
-/// grants and list other tools.
+/// Stores the dynamic tools of plugins, by plugin name and component digest. The name is part of the key, because under
+/// another name, a component may have other grants and list other tools.
 ///
-/// A change of grants or settings does not invalidate them; see
+/// A change of grants or settings does not invalidate the stored tools; see
 /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
 pub trait DynamicToolsStore: Send + Sync {
     /// Returns the stored tools of a plugin, in the format of the sandbox, or `None` if none were stored.

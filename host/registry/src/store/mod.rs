@@ -1,9 +1,9 @@
-//! The metadata database: packages and their tools, tool health, and discovered dynamic tools. In SQLite, also the values that
-//! plugins store.
+//! The metadata database: packages and their tools, tool health, and discovered dynamic tools. In SQLite, also the
+//! values that plugins store.
 //!
 //! Package metadata is a cache: after the loss of a store, the metadata is read from the plugin directories again. A
-//! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes share.
-//! All calls block; do not make them on async worker threads.
+//! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes
+//! share. All calls block; do not make them on async worker threads.
 
 mod dynamic_tools;
 mod error;
@@ -38,8 +38,8 @@ pub trait Store: DynamicToolsStore {
     /// Inserts or replaces the packages `changed`, by their paths, and deletes those at the paths `deleted`, in one
     /// transaction.
     ///
-    /// A tool's health is deleted when the bytes of its component change. Discovered dynamic tools that do not belong to a
-    /// stored package are deleted.
+    /// A tool's health is deleted when the bytes of its component change. Discovered dynamic tools that do not belong
+    /// to a stored package are deleted.
     ///
     /// # Errors
     /// If the store cannot be written.

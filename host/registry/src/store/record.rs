@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct PackageRecord {
     /// The absolute path of its component, which identifies the package.
     pub path: String,
-    /// Times, sizes and inodes of its files when they were read, and the version of the inspection format. If the stamp is empty
-    /// or differs from the stamp of the files, the files must be read again.
+    /// Times, sizes and inodes of its files when they were read, and the version of the inspection format. If the stamp
+    /// is empty or differs from the stamp of the files, the files must be read again.
     pub stamp: String,
     /// Its name.
     pub name: String,
@@ -156,8 +156,8 @@ impl CallRecord {
 }
 
 impl ToolHealth {
-    /// Records calls. A success of a stage clears an earlier failure of this stage; a success of the execution implies that the
-    /// component loads. Calls without a check only add uses.
+    /// Records calls. A success of a stage clears an earlier failure of this stage; a success of the execution implies
+    /// that the component loads. Calls without a check only add uses.
     pub fn record(&mut self, calls: &CallRecord) {
         self.uses = self.uses.saturating_add(calls.uses);
         let Some((stage, outcome)) = &calls.check else { return };

@@ -144,12 +144,15 @@ fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueSt
     assert_eq!(values.get("one", "a", "key").unwrap().unwrap(), b"value");
     assert_eq!(values.get("other", "a", "key").unwrap(), None, "another plugin");
     assert_eq!(values.get("one", "a/key", "").unwrap(), None, "another bucket");
-    let full = values.set("one", "b", "large", &[0; 100], 150);
-    assert!(matches!(full, Err(KeyValueError::Full { bytes_max: 150 })), "{full:?}");
-    let full = values.set("one", "b", "", b"", 130);
+    let result = values.set("one", "b", "large", &[0; 100], 150);
     assert!(
-        matches!(full, Err(KeyValueError::Full { .. })),
-        "an entry takes more than its text"
+        matches!(result, Err(KeyValueError::Full { bytes_max: 150 })),
+        "{result:?}"
+    );
+    let result = values.set("one", "b", "", b"", 130);
+    assert!(
+        matches!(result, Err(KeyValueError::Full { .. })),
+        "an entry takes more space than its key and its value"
     );
     assert_eq!(
         values.get("one", "b", "large").unwrap(),
@@ -253,7 +256,7 @@ mod sqlite {
             let packages = store.packages().unwrap();
             assert_eq!(
                 packages[0].content, "",
-                "it is read from its file again, for its methods"
+                "the package is read from its files again, because the record has no methods"
             );
             let tools = store.dynamic_tools("q", "d").unwrap();
             assert_eq!(tools.as_deref(), (version == 2).then_some("old"), "version {version}");
@@ -262,7 +265,7 @@ mod sqlite {
     }
 
     #[test]
-    fn changes_are_visible_to_other_processes() {
+    fn concurrent_changes_of_two_connections_are_stored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/store.db");
         let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
@@ -286,20 +289,20 @@ mod sqlite {
     fn only_the_owner_can_read_a_store() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
-        let rights = |name: &str| {
+        let mode = |name: &str| {
             let metadata = std::fs::metadata(directory.path().join(name)).unwrap();
             metadata.permissions().mode() & 0o777
         };
         let files = ["store.db", "store.db-wal", "store.db-shm"];
         let path = directory.path().join(files[0]);
         let store = SqliteStore::open(&path).unwrap();
-        assert_eq!(files.map(rights), [0o600; 3]);
-        // One that an earlier version created.
+        assert_eq!(files.map(mode), [0o600; 3]);
+        // The permissions of a store that an earlier version created.
         for file in files {
             std::fs::set_permissions(directory.path().join(file), std::fs::Permissions::from_mode(0o644)).unwrap();
         }
         let other = SqliteStore::open(&path).unwrap();
-        assert_eq!(files.map(rights), [0o600; 3]);
+        assert_eq!(files.map(mode), [0o600; 3]);
         drop((store, other));
     }
 
@@ -308,10 +311,10 @@ mod sqlite {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let store = SqliteStore::open(&path).unwrap();
-        let many: Vec<_> = (0..300)
-            .map(|at| package(&format!("/{at}.wasm"), "d", &["f", "g"]))
+        let packages: Vec<_> = (0..300)
+            .map(|index| package(&format!("/{index}.wasm"), "d", &["f", "g"]))
             .collect();
-        store.update_packages(&many, &[]).unwrap();
+        store.update_packages(&packages, &[]).unwrap();
         drop(store);
 
         let length = std::fs::metadata(&path).unwrap().len();
@@ -322,7 +325,7 @@ mod sqlite {
         drop(file);
         let store = SqliteStore::open(&path).unwrap();
         assert!(store.packages().unwrap().is_empty());
-        store.update_packages(&many, &[]).unwrap();
+        store.update_packages(&packages, &[]).unwrap();
         assert!(path.with_extension("db.damaged").exists());
     }
 
@@ -351,7 +354,7 @@ mod sqlite {
     }
 
     #[test]
-    fn store_of_a_newer_version_is_refused_and_not_changed() {
+    fn store_of_a_newer_version_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         drop(SqliteStore::open(&path).unwrap());
@@ -359,10 +362,7 @@ mod sqlite {
             .unwrap()
             .pragma_update(None, "user_version", 99)
             .unwrap();
-        let refused = SqliteStore::open(&path);
-        assert!(
-            matches!(refused, Err(StoreError::Newer { found: 99, .. })),
-            "{refused:?}"
-        );
+        let result = SqliteStore::open(&path);
+        assert!(matches!(result, Err(StoreError::Newer { found: 99, .. })), "{result:?}");
     }
 }

@@ -38,8 +38,8 @@ pub enum ToolOrder {
     Uses,
     /// The tools with the best quality first; see [`StoredTool::quality_percent`].
     Quality,
-    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call succeeded, then
-    /// those without a checked call.
+    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call
+    /// succeeded, then those without a checked call.
     Health,
 }
 

@@ -63,7 +63,7 @@ fn resolve_follow_up(
         let why = "the plugin has no such function for this conversation";
         invalid_follow_up(&follow_up.tool, why)
     })?;
-    let next = Guards::of(context).applied(Arc::new(FollowUpTool(next)));
+    let next = Guards::of(context).apply_to(Arc::new(FollowUpTool(next)));
     let arguments = parse_arguments(&follow_up.arguments)
         .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
         .arguments;

@@ -36,8 +36,8 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
 
 /// Decodes exactly one CBOR item to JSON.
 ///
-/// Byte strings become base64. A tag is dropped and its content remains. Keys that are numbers, booleans or null become the
-/// text of their JSON. Infinities and NaN become null.
+/// Byte strings become base64. A tag is dropped and its content remains. Keys that are numbers, booleans or null become
+/// the text of their JSON. Infinities and NaN become null.
 ///
 /// # Errors
 /// [`CborError`]. A map with a duplicate key and bytes after the item are invalid.
@@ -56,8 +56,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
 
 struct Reader<'a> {
     decoder: Decoder<&'a [u8]>,
-    /// The number of items, map keys and tags that were read, at most [`ARGUMENT_PARTS_MAX`]. Each can be a single byte of
-    /// CBOR, and takes tens of bytes in memory.
+    /// The number of items, map keys and tags that were read, at most [`ARGUMENT_PARTS_MAX`]. A part can be a single
+    /// byte of CBOR, but takes tens of bytes in memory.
     parts: usize,
 }
 
@@ -104,7 +104,8 @@ impl Reader<'_> {
         while let Some(header) = self.next_header(length, count)? {
             let key = match self.read_value(header, depth + 1)? {
                 Value::String(text) => text,
-                // As text, each level of nested keys would escape the quotes of the levels below, and double their length.
+                // As the text of its JSON, such a key could double in length with each level of nested keys, because
+                // each level escapes the quotes inside it.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
@@ -148,8 +149,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the negative number `-1 - number`, which is how CBOR encodes it.
-#[allow(clippy::cast_precision_loss, reason = "JSON has no integers of this size")]
+/// Converts the number in a CBOR header of a negative integer to that integer: `-1 - number`.
+#[allow(clippy::cast_precision_loss, reason = "`Number` has no integers of this size")]
 fn negative(number: u64) -> Value {
     match i64::try_from(number) {
         Ok(number) => (-1 - number).into(),
@@ -157,8 +158,8 @@ fn negative(number: u64) -> Value {
     }
 }
 
-/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their
-/// encoding.
+/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): each number in its shortest form, and the keys
+/// in the order of their encoded bytes.
 pub(crate) fn encode(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::from(&mut bytes);
@@ -187,7 +188,7 @@ fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
 fn push_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(), std::io::Error> {
     encoder.push(Header::Map(Some(fields.len())))?;
     let mut sorted: Vec<_> = fields.iter().collect();
-    // An encoded text begins with its length, so a shorter key comes first.
+    // The encoding of a key begins with its length, so a shorter key comes first.
     sorted.sort_by_key(|(key, _)| (key.len(), key.as_str()));
     sorted.into_iter().try_for_each(|(key, value)| {
         encoder.text(key, None)?;

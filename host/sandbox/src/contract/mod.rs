@@ -1,12 +1,13 @@
-//! Contracts of other hosts: the interfaces through which components that were built for these hosts list and run their tools.
+//! Contracts of other hosts: the interfaces through which components that were built for these hosts list and run their
+//! tools.
 //!
-//! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, and takes arguments and
-//!   returns results as CBOR.
-//! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and
-//!   returns JSON.
+//! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, takes arguments as
+//!   CBOR, and returns content with media types.
+//! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes
+//!   and returns JSON.
 //! - `cbor`: converts CBOR to JSON, and JSON to CBOR.
 //!
-//! The types of a contract are fixed, so they are Rust types here, and not types that inspection reads from the component.
+//! The types of a contract are fixed. They are therefore Rust types here, and are not read from the component.
 //! Inspection decides which contract a component exports.
 
 pub(crate) mod act;
@@ -30,7 +31,8 @@ pub(crate) trait ContractFunction: Send {
     /// Returns the index of the function in the shape of the component.
     fn index(&self) -> usize;
 
-    /// Calls the function. Streams in the result are read to their end, up to `stream_bytes_max` bytes.
+    /// Calls the function, and reads the streams in the result. A result with more than `stream_bytes_max` bytes is an
+    /// error if the function can return streams.
     fn run(
         self,
         store: &mut Store<HostState>,
@@ -39,8 +41,8 @@ pub(crate) trait ContractFunction: Send {
     ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
-/// Returns a guest's reason as printable text of limited length.
-fn reason(text: &str) -> String {
+/// Returns the reason of a guest's error as printable text of limited length.
+fn printable_reason(text: &str) -> String {
     let text: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     if text.trim().is_empty() {
         "the tool gave no reason".to_owned()

@@ -19,21 +19,21 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum length of the guest's reason for failing to list its tools, in characters.
+/// The maximum length of the reason that a guest returns instead of a list, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 impl Plugin {
-    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it
-    /// has no dynamic tools, or if its tools have been discovered already.
+    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if
+    /// it has no dynamic tools, or if its tools have been discovered already.
     ///
     /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most
-    /// [`DISCOVERY_WALL_MAX`], compiling included. If compiling takes longer, it continues in the background as long as the
-    /// host lives. The returned plugin shares its compiled code with this one.
+    /// [`DISCOVERY_WALL_MAX`], compiling included. If compiling takes longer, it continues in the background as long as
+    /// the host lives. The returned plugin shares the compiled code of this one.
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
-    /// [`ErrorKind::InvalidProvider`] for invalid tools; [`ErrorKind::Internal`] for a list that the host cannot read. An error
-    /// is not cached: the next call of this method queries again.
+    /// [`ErrorKind::InvalidProvider`] for invalid tools; [`ErrorKind::Internal`] for a list that the host cannot read.
+    /// An error is not cached: the next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools_state().is_undiscovered() {
             self.with_queried_tools().await
@@ -42,12 +42,12 @@ impl Plugin {
         }
     }
 
-    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered already. Returns the
-    /// plugin itself if it has no dynamic tools.
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered already.
+    /// Returns the plugin itself if it has no dynamic tools.
     ///
     /// Waits for the component to be compiled first, for at most
-    /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could not
-    /// query a component whose compilation takes longer than [`DISCOVERY_WALL_MAX`].
+    /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could
+    /// not query a component whose compilation takes longer than [`DISCOVERY_WALL_MAX`].
     ///
     /// # Errors
     /// Those of [`Plugin::compile`] and of [`Plugin::discover_tools`].
@@ -59,6 +59,7 @@ impl Plugin {
         self.with_queried_tools().await
     }
 
+    /// Queries the component, and returns a plugin with the listed tools.
     async fn with_queried_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         let tools = self
             .query_tools(Instant::now() + DISCOVERY_WALL_MAX)
@@ -68,7 +69,8 @@ impl Plugin {
     }
 
     /// Returns a plugin with the tools that were discovered earlier, from the JSON that
-    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. Returns `None` for any other text.
+    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. Returns `None` for any other
+    /// text.
     #[must_use]
     pub fn with_discovered_tools(&self, json: &str) -> Option<Arc<Self>> {
         let tools: Vec<DiscoveredTool> = serde_json::from_str(json).ok()?;
@@ -87,27 +89,29 @@ impl Plugin {
             deadline: Some(deadline),
             is_long_running: false,
         };
-        let listed = match dynamic.contract {
+        let list_result = match dynamic.contract {
             ToolContract::Toolwit { tools, .. } => {
                 let function = &inspection.shape.functions[tools];
-                list(call, FunctionCall::new(function, tools, Arguments::new())).await?
+                run_query(call, FunctionCall::new(function, tools, Arguments::new())).await?
             }
-            ToolContract::Foreign(contract) => list(call, ContractCall::new(contract, ContractRequest::List)).await?,
+            ToolContract::Foreign(contract) => {
+                run_query(call, ContractCall::new(contract, ContractRequest::List)).await?
+            }
         };
-        tokio::task::spawn_blocking(move || read_tools(listed, deadline))
+        tokio::task::spawn_blocking(move || read_tools(list_result, deadline))
             .await
             .unwrap_or_else(|error| Err(unreadable_list().with_source(error)))
     }
 }
 
 /// Runs the call that lists the tools.
-async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult, Error> {
+async fn run_query<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult, Error> {
     let mut query = ToolQuery {
         work,
         has_started: false,
     };
-    let listed = Box::pin(call.run(&mut query)).await;
-    listed.map_err(|error| {
+    let outcome = Box::pin(call.run(&mut query)).await;
+    outcome.map_err(|error| {
         if query.has_started {
             error_during_query(error)
         } else {
@@ -116,10 +120,10 @@ async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult
     })
 }
 
-/// The work that lists the tools.
+/// The work of a call that lists the tools.
 struct ToolQuery<W> {
     work: W,
-    /// Whether the component has been compiled and its instance is created, so that guest code may have run.
+    /// Whether the component has been compiled and creating its instance has begun. From then on, guest code may run.
     has_started: bool,
 }
 
@@ -142,7 +146,7 @@ impl<W: GuestWork> GuestWork for ToolQuery<W> {
     }
 }
 
-/// Converts an error that occurred before guest code could run.
+/// Explains a timeout that occurred before guest code could run. Returns any other error unchanged.
 fn error_before_query(error: Error) -> Error {
     match error.kind {
         ErrorKind::Timeout => {
@@ -154,30 +158,30 @@ fn error_before_query(error: Error) -> Error {
     }
 }
 
-/// Adds to the message of an error that the discovery failed.
+/// Adds to the message of an error that the tools could not be discovered.
 fn error_during_query(error: Error) -> Error {
     let message = format!("its tools could not be discovered: {}", error.message);
-    let failed = Error::new(error.kind, error.phase, message);
-    let failed = match error.limit.clone() {
-        Some(limit) => failed.with_limit(limit),
-        None => failed,
+    let discovery_error = Error::new(error.kind, error.phase, message);
+    let discovery_error = match error.limit.clone() {
+        Some(limit) => discovery_error.with_limit(limit),
+        None => discovery_error,
     };
     match error.suggestion.clone() {
-        Some(suggestion) => failed.with_suggestion(suggestion).with_source(error),
-        None => failed.with_source(error),
+        Some(suggestion) => discovery_error.with_suggestion(suggestion).with_source(error),
+        None => discovery_error.with_source(error),
     }
 }
 
-/// Reads and validates the listed tools. Blocks.
+/// Reads and validates the tools in the result of the query. Blocks.
 fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredTool>, Error> {
     if result.is_error() {
         let reason: String = printable(&result.for_llm).chars().take(REASON_CHARS_MAX).collect();
         let message = format!("its tools could not be discovered: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let definitions: Vec<ListedTool> = serde_json::from_value(result.value.unwrap_or_default())
+    let listed_tools: Vec<ListedTool> = serde_json::from_value(result.value.unwrap_or_default())
         .map_err(|error| unreadable_list().with_source(error))?;
-    validate(definitions, deadline).map_err(|why| {
+    validate(listed_tools, deadline).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,
             Phase::Load,

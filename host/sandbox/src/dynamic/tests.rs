@@ -24,13 +24,14 @@ fn check(tools: Vec<ListedTool>) -> Result<Vec<DiscoveredTool>, String> {
     validate(tools, Instant::now() + Duration::from_secs(60))
 }
 
-fn refused(tools: Vec<ListedTool>) -> String {
+/// Returns the reason why tools are refused.
+fn refusal(tools: Vec<ListedTool>) -> String {
     check(tools).unwrap_err()
 }
 
 /// Returns the reason why a schema is refused.
-fn refused_schema(schema: impl ToString) -> String {
-    refused(vec![tool("t", schema)])
+fn schema_refusal(schema: impl ToString) -> String {
+    refusal(vec![tool("t", schema)])
 }
 
 #[test]
@@ -44,9 +45,9 @@ fn valid_tools_are_accepted() {
     let mut soup = tool("Soup_of-the-day", &schema);
     soup.description = format!("  Soup\u{1b}[2J{}", "x".repeat(10_000));
     soup.output_schema = Some("{\"type\": \"string\"}".to_owned());
-    let taken = serde_json::to_value(check(vec![soup]).unwrap()).unwrap();
-    assert_eq!(taken[0]["input_schema"], schema);
-    let description = taken[0]["description"].as_str().unwrap();
+    let accepted = serde_json::to_value(check(vec![soup]).unwrap()).unwrap();
+    assert_eq!(accepted[0]["input_schema"], schema);
+    let description = accepted[0]["description"].as_str().unwrap();
     assert!(description.starts_with("Soup[2Jx"), "control characters are dropped");
     assert_eq!(description.chars().count(), 8_192, "a long text is cut");
     assert_eq!(check(Vec::new()).unwrap(), []);
@@ -57,43 +58,46 @@ fn invalid_and_duplicate_names_are_refused() {
     let object = json!({"type": "object"});
     for name in ["", "a b", "1st", "a#b", "a/b", "\u{1b}[2J", &"x".repeat(65)] {
         assert!(
-            refused(vec![tool(name, &object)]).contains("cannot be the name"),
+            refusal(vec![tool(name, &object)]).contains("cannot be the name"),
             "{name:?}"
         );
     }
     for (one, other) in [("a", "a"), ("get-it", "get_it"), ("Get", "get")] {
-        let why = refused(vec![tool(one, &object), tool(other, &object)]);
+        let why = refusal(vec![tool(one, &object), tool(other, &object)]);
         assert!(why.contains("the same name"), "{why}");
     }
-    let many = (0..=DYNAMIC_TOOLS_MAX).map(|at| tool(&format!("t{at}"), &object));
-    assert!(refused(many.collect()).contains("at most 256"));
+    let many = (0..=DYNAMIC_TOOLS_MAX).map(|index| tool(&format!("t{index}"), &object));
+    assert!(refusal(many.collect()).contains("at most 256"));
 }
 
 #[test]
 fn schemas_with_external_or_cyclic_references_are_refused() {
     let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
-    for outside in [
+    for reference in [
         "https://example.com/schema.json",
         "file:///etc/passwd",
         "other.json#/a",
         "#anchor",
         "#/%24defs/a",
     ] {
-        let why = refused_schema(property(json!({"$ref": outside})));
-        assert!(why.contains(outside) && why.contains("not inside the schema"), "{why}");
+        let why = schema_refusal(property(json!({"$ref": reference})));
+        assert!(
+            why.contains(reference) && why.contains("not inside the schema"),
+            "{why}"
+        );
     }
-    assert!(refused_schema(property(json!({"$ref": "#/$defs/none"}))).contains("does not exist"));
+    assert!(schema_refusal(property(json!({"$ref": "#/$defs/none"}))).contains("does not exist"));
     let cycle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
-    assert!(refused_schema(cycle).contains("cycle"));
-    let growing: serde_json::Map<_, _> = (0..8)
-        .map(|at| {
-            let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
-            (format!("d{at}"), json!({"allOf": vec![next; 5]}))
+    assert!(schema_refusal(cycle).contains("cycle"));
+    let growing_definitions: serde_json::Map<_, _> = (0..8)
+        .map(|index| {
+            let next = json!({"$ref": format!("#/$defs/d{}", index + 1)});
+            (format!("d{index}"), json!({"allOf": vec![next; 5]}))
         })
         .chain([("d8".to_owned(), json!({}))])
         .collect();
-    let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing});
-    let why = refused_schema(bomb);
+    let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing_definitions});
+    let why = schema_refusal(bomb);
     assert!(why.contains("more than 8192 parts"), "{why}");
     let dialect = |root: &str, part: &str| {
         let part = json!({"$schema": format!("https://json-schema.org/{part}/schema"), "type": "string"});
@@ -101,36 +105,36 @@ fn schemas_with_external_or_cyclic_references_are_refused() {
         json!({"$schema": root, "type": "object", "properties": {"a": part}})
     };
     check(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
-    let mixed = refused_schema(dialect("draft/2020-12", "draft-07"));
+    let mixed = schema_refusal(dialect("draft/2020-12", "draft-07"));
     assert!(mixed.contains("dialect"), "{mixed}");
-    assert!(refused_schema(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
+    assert!(schema_refusal(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
     assert!(
-        refused_schema(property(json!({"$schema": "http://json-schema.org/draft-04/schema#"}))).contains("dialect")
+        schema_refusal(property(json!({"$schema": "http://json-schema.org/draft-04/schema#"}))).contains("dialect")
     );
 }
 
 #[test]
 fn invalid_and_oversized_schemas_are_refused() {
-    assert!(refused_schema("{").contains("not JSON"));
-    assert!(refused_schema(json!({"type": "string"})).contains("\"object\""));
-    assert!(refused_schema(json!(true)).contains("\"object\""));
-    assert!(refused_schema(json!({"type": "object", "properties": 1})).contains("not valid"));
+    assert!(schema_refusal("{").contains("not JSON"));
+    assert!(schema_refusal(json!({"type": "string"})).contains("\"object\""));
+    assert!(schema_refusal(json!(true)).contains("\"object\""));
+    assert!(schema_refusal(json!({"type": "object", "properties": 1})).contains("not valid"));
     let deep = format!("{}{{}}{}", "{\"type\":\"object\",\"not\":".repeat(60), "}".repeat(60));
-    assert!(refused_schema(deep).contains("deeper than 32"));
-    let bottomless = "[".repeat(50_000);
-    assert!(refused_schema(bottomless).contains("not JSON"));
+    assert!(schema_refusal(deep).contains("deeper than 32"));
+    let too_deep_to_parse = "[".repeat(50_000);
+    assert!(schema_refusal(too_deep_to_parse).contains("not JSON"));
     let long = json!({"type": "object", "title": "x".repeat(70_000)});
-    assert!(refused_schema(long).contains("at most 65536"));
+    assert!(schema_refusal(long).contains("at most 65536"));
     // A pattern that requires backtracking, and one with a large compiled form.
     for pattern in ["(?=a)b", "(\\w{1000}){1000}"] {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
-        assert!(refused_schema(schema).contains("not valid"), "{pattern}");
+        assert!(schema_refusal(schema).contains("not valid"), "{pattern}");
     }
-    let patterns: serde_json::Map<_, _> = (0..257).map(|at| (format!("^{at}$"), json!({}))).collect();
-    assert!(refused_schema(json!({"type": "object", "patternProperties": patterns})).contains("256 patterns"));
+    let patterns: serde_json::Map<_, _> = (0..257).map(|index| (format!("^{index}$"), json!({}))).collect();
+    assert!(schema_refusal(json!({"type": "object", "patternProperties": patterns})).contains("256 patterns"));
     let mut output = tool("t", json!({"type": "object"}));
     output.output_schema = Some("{\"$ref\": \"http://a\"}".to_owned());
-    assert!(refused(vec![output]).contains("its output schema refers to"));
+    assert!(refusal(vec![output]).contains("its output schema refers to"));
 }
 
 // attack: B4
@@ -140,13 +144,13 @@ fn keywords_that_double_the_work_are_refused() {
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
         let mut schema = nested(keyword);
         schema["type"] = json!("object");
-        assert!(refused_schema(&schema).contains(&format!("uses `{keyword}`")));
+        assert!(schema_refusal(&schema).contains(&format!("uses `{keyword}`")));
         for value in [json!(false), json!({"type": "string"})] {
             let schema = json!({"type": "object", "properties": {"a": {keyword: value}}});
-            assert!(refused_schema(schema).contains(&format!("uses `{keyword}`")));
+            assert!(schema_refusal(schema).contains(&format!("uses `{keyword}`")));
         }
         let hidden = json!({"type": "object", "$ref": "#/default", "default": {keyword: {}}});
-        assert!(refused_schema(hidden).contains(&format!("uses `{keyword}`")));
+        assert!(schema_refusal(hidden).contains(&format!("uses `{keyword}`")));
         let named = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
         check(vec![tool("t", named)]).unwrap();
     }
@@ -154,7 +158,7 @@ fn keywords_that_double_the_work_are_refused() {
 
 // attack: B4
 #[test]
-fn validation_time_is_linear_in_the_parts_of_a_schema() {
+fn validation_time_does_not_double_with_each_level_of_a_schema() {
     type Nest = fn(Value) -> Value;
     let keywords: [(usize, Nest); 16] = [
         (26, |schema| json!({"not": schema})),
@@ -218,7 +222,7 @@ fn validation_time_is_linear_in_the_parts_of_a_schema() {
         )
     };
     check(vec![tool("t", json!({"type": "object", "not": patterns(5)}))]).unwrap();
-    assert!(refused_schema(json!({"type": "object", "not": patterns(14)})).contains("8192 parts"));
+    assert!(schema_refusal(json!({"type": "object", "not": patterns(14)})).contains("8192 parts"));
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
@@ -233,22 +237,22 @@ fn data_in_a_schema_is_not_interpreted() {
         check(vec![tool("t", schema)]).unwrap();
     }
     let deep = (0..40).fold(json!(1), |value, _| json!([value]));
-    assert!(refused_schema(json!({"type": "object", "default": deep})).contains("deeper than 32"));
-    assert!(refused_schema(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 parts"));
-    let away = json!({"type": "object", "$ref": "#/default/a", "default": {"$id": "http://a", "a": {}}});
-    assert!(refused_schema(away).contains("`$id`"));
+    assert!(schema_refusal(json!({"type": "object", "default": deep})).contains("deeper than 32"));
+    assert!(schema_refusal(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 parts"));
+    let reference_into_data = json!({"type": "object", "$ref": "#/default/a", "default": {"$id": "http://a", "a": {}}});
+    assert!(schema_refusal(reference_into_data).contains("`$id`"));
 }
 
 #[test]
 fn schemas_of_one_component_share_a_budget() {
-    let patterns: serde_json::Map<_, _> = (0..60).map(|at| (format!("^{at}$"), json!({}))).collect();
+    let patterns: serde_json::Map<_, _> = (0..60).map(|index| (format!("^{index}$"), json!({}))).collect();
     let schema = json!({"type": "object", "patternProperties": patterns});
-    let tools = |count, schema: &Value| (0..count).map(|at| tool(&format!("t{at}"), schema)).collect();
+    let tools = |count, schema: &Value| (0..count).map(|index| tool(&format!("t{index}"), schema)).collect();
     check(tools(4, &schema)).unwrap();
-    assert!(refused(tools(5, &schema)).contains("together have more than 256 patterns"));
+    assert!(refusal(tools(5, &schema)).contains("together have more than 256 patterns"));
     let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
     check(tools(8, &schema)).unwrap();
-    assert!(refused(tools(9, &schema)).contains("together have more than 65536 parts"));
+    assert!(refusal(tools(9, &schema)).contains("together have more than 65536 parts"));
     let late = validate(tools(1, &json!({"type": "object"})), Instant::now());
     assert!(late.unwrap_err().contains("takes too long"));
 }
@@ -261,7 +265,7 @@ fn error_message_is_short_and_printable() {
         format!("{{{0}: 1, {0}: 2}}", json!(long)),
         json!({"type": "object", "properties": {"a": {"$ref": long}}}).to_string(),
     ] {
-        let why = refused_schema(schema);
+        let why = schema_refusal(schema);
         assert!(why.len() < 400 && !why.contains('\u{1b}'), "{why}");
     }
 }

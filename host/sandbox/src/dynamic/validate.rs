@@ -10,21 +10,21 @@ use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{ToolName, UntrustedSchemas};
 
-/// Validates the tools that a component listed. Blocks, at most until the first tool after the deadline.
+/// Validates the tools that a component listed. Blocks. Stops before the first tool after the deadline.
 ///
 /// # Errors
-/// The reason, with the name of the tool if only one tool is invalid.
-pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
-    if definitions.len() > DYNAMIC_TOOLS_MAX {
-        let count = definitions.len();
+/// The reason why the tools cannot be used, with the name of an invalid tool or the names of two duplicates.
+pub(super) fn validate(listed_tools: Vec<ListedTool>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
+    if listed_tools.len() > DYNAMIC_TOOLS_MAX {
+        let count = listed_tools.len();
         return Err(format!(
             "it lists {count} tools; at most {DYNAMIC_TOOLS_MAX} are allowed"
         ));
     }
     let mut names: HashMap<String, String> = HashMap::new();
-    let mut tools = Vec::with_capacity(definitions.len());
+    let mut tools = Vec::with_capacity(listed_tools.len());
     let mut schemas = UntrustedSchemas::default();
-    for tool in definitions {
+    for tool in listed_tools {
         if Instant::now() >= deadline {
             return Err("validating their schemas takes too long".to_owned());
         }
@@ -32,9 +32,9 @@ pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Resul
             let name: String = printable(&tool.name).chars().take(100).collect();
             format!("`{name}` cannot be the name of a tool")
         })?;
-        if let Some(other) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
+        if let Some(other_name) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
             return Err(format!(
-                "it lists `{name}` and `{other}`, which have the same name in a tool set"
+                "it lists `{name}` and `{other_name}`, which have the same name in a tool set"
             ));
         }
         tools
@@ -43,23 +43,23 @@ pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Resul
     Ok(tools)
 }
 
-fn validate_tool(definition: ListedTool, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
+fn validate_tool(tool: ListedTool, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
     let input_schema = schemas
-        .read(&definition.input_schema)
+        .read(&tool.input_schema)
         .map_err(|why| format!("its input schema {why}"))?;
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its input schema must have `\"type\": \"object\"`".to_owned());
     }
-    let output_schema = definition.output_schema.map(|text| schemas.read(&text));
+    let output_schema = tool.output_schema.map(|text| schemas.read(&text));
     let output_schema = output_schema
         .transpose()
         .map_err(|why| format!("its output schema {why}"))?;
-    let description = printable(definition.description.trim());
+    let description = printable(tool.description.trim());
     Ok(DiscoveredTool {
-        name: definition.name,
+        name: tool.name,
         description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
         input_schema,
         output_schema,
-        effect: definition.effect,
+        effect: tool.effect,
     })
 }

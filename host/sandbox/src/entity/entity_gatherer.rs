@@ -23,7 +23,8 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
 
-/// Maximum number of resources of a result whose descriptions are queried: the first ones.
+/// The maximum number of resources of a result for which the description is queried. Later resources have no
+/// description.
 const DESCRIBED_RESOURCES_MAX: usize = 16;
 
 /// Converts the resources of a session's results to entities.
@@ -50,8 +51,8 @@ impl ResourceGatherer for EntityGatherer {
     }
 }
 
-/// The conversion of one result: queries the guest about the resources that it returned, within the remaining limits of the
-/// call.
+/// The conversion of the resources of one result. It queries the guest about each resource within the remaining limits
+/// of the call.
 struct Gathering<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
@@ -60,35 +61,36 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
+    /// Registers an entity for each handle. A handle with an invalid `id` is dropped and rejected instead. For an
+    /// entity that is already registered, one of the two handles is dropped.
     ///
-    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity. The trap is
-    /// returned in [`GatheredEntities::trap`].
+    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity. The trap
+    /// is returned in [`GatheredEntities::trap`].
     ///
     /// # Errors
-    /// Any other error of the guest. The caller must then drop its instance.
+    /// Any other error of the guest. The caller must then drop the instance.
     async fn gather(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
-        found: &[FoundHandle],
+        handles: &[FoundHandle],
     ) -> Result<GatheredEntities, Error> {
         let shape = &self.session.plugin().inspection().shape;
         let mut counts_by_type: HashMap<ResourceIndex, usize> = HashMap::new();
-        for handle in found {
+        for handle in handles {
             *counts_by_type.entry(handle.resource).or_default() += 1;
         }
         let mut types_with_listed_tools = HashSet::new();
         let mut gathered = GatheredEntities {
-            values: Vec::with_capacity(found.len()),
+            values: Vec::with_capacity(handles.len()),
             ..GatheredEntities::default()
         };
-        for (position, handle) in found.iter().enumerate() {
+        for (position, handle) in handles.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts_by_type.get(&handle.resource).copied().unwrap_or_default();
             let shares_tools = (resource.id.is_none() && !resource.chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
             let id = match self.identify(instance, entities, resource, handle).await {
-                Err(trap) if trap.kind == ErrorKind::Trap => return Ok(reject_all(shape, found, position, trap)),
+                Err(trap) if trap.kind == ErrorKind::Trap => return Ok(reject_all(shape, handles, position, trap)),
                 Err(error) => return Err(error),
                 Ok(Ok(id)) => id,
                 Ok(Err(reason)) => {
@@ -97,8 +99,8 @@ impl Gathering<'_> {
                     continue;
                 }
             };
-            // The description is queried first, because `register` drops this handle if the tools stay bound to an earlier
-            // instance.
+            // The description is queried first, because `register` drops this handle if the tools stay bound to an
+            // earlier instance.
             let description = self.describe(instance, resource, position, handle.handle).await?;
             let entity = self.register(instance, entities, handle, &id, shares_tools).await?;
             let earlier_description = if entity.handle == handle.handle {
@@ -171,8 +173,8 @@ impl Gathering<'_> {
         })
     }
 
-    /// Registers an entity. If an entity with this type and id is live, the `rebinding` of the resource decides which of the
-    /// two handles is kept; the other is dropped. The live entity also decides whether tools are shared.
+    /// Registers an entity. If an entity with this type and id is live, the `rebinding` of the resource decides which
+    /// of the two handles stays, and the other is dropped. Whether tools are shared then does not change.
     async fn register(
         &self,
         instance: &mut Instance,
@@ -205,7 +207,7 @@ impl Gathering<'_> {
     }
 
     /// Queries the description of a resource. `position` is its position in the result. Returns `None` from position
-    /// `DESCRIBED_RESOURCES_MAX` on, and for a type without `describe`.
+    /// [`DESCRIBED_RESOURCES_MAX`] on, for a type without `describe`, and for a description that cannot be encoded.
     async fn describe(
         &self,
         instance: &mut Instance,
@@ -233,9 +235,9 @@ impl Gathering<'_> {
 }
 
 /// Rejects all resources of a result, because the `id` of the one at `trapped_position` trapped.
-fn reject_all(shape: &Shape, found: &[FoundHandle], trapped_position: usize, trap: Error) -> GatheredEntities {
+fn reject_all(shape: &Shape, handles: &[FoundHandle], trapped_position: usize, trap: Error) -> GatheredEntities {
     let mut gathered = GatheredEntities::default();
-    for (position, handle) in found.iter().enumerate() {
+    for (position, handle) in handles.iter().enumerate() {
         let reason = if position == trapped_position {
             format!("its `id` failed: {}", trap.message)
         } else {
@@ -247,7 +249,7 @@ fn reject_all(shape: &Shape, found: &[FoundHandle], trapped_position: usize, tra
     gathered
 }
 
-/// Adds a resource that cannot become an entity. Its JSON has the reason.
+/// Adds a resource that cannot become an entity. Its JSON contains the reason.
 fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) {
     gathered.values.push(invalid_json(resource, &reason));
     gathered
@@ -255,8 +257,8 @@ fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) 
         .push(RejectedProvider::new(resource.json_name(), reason));
 }
 
-/// Adds a provider of tools unless there is already one for the same entity, or for all entities of the type that share their
-/// tools.
+/// Adds a provider of tools unless there is already one for the same entity, or for all entities of the type that share
+/// their tools.
 fn add_provider(
     gathered: &mut GatheredEntities,
     session: &Arc<Session>,

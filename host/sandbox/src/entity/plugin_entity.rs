@@ -13,7 +13,8 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// The field with the description of the instance on which the tools of an entity act, if that is not the returned instance.
+/// The field with the description of the instance on which the tools of an entity act, if that is not the returned
+/// instance.
 const BOUND_INSTANCE_FIELD: &str = "tools_act_on";
 
 /// The fields that only the host writes.
@@ -35,7 +36,7 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descripti
     let mut fields = Map::new();
     fields.insert("type".to_owned(), json!(resource.json_name()));
     fields.insert("id".to_owned(), json!(id));
-    let different = earlier.filter(|earlier| Some(earlier) != returned.as_ref());
+    let bound_description = earlier.filter(|earlier| Some(earlier) != returned.as_ref());
     match returned {
         Some(Value::Object(described)) => {
             fields.extend(without_host_fields(described));
@@ -45,12 +46,12 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descripti
         }
         None => {}
     }
-    if let Some(earlier) = different {
-        let earlier = match earlier {
+    if let Some(description) = bound_description {
+        let description = match description {
             Value::Object(described) => Value::Object(without_host_fields(described)),
             other => other,
         };
-        fields.insert(BOUND_INSTANCE_FIELD.to_owned(), earlier);
+        fields.insert(BOUND_INSTANCE_FIELD.to_owned(), description);
     }
     if !tools.is_empty() {
         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));
@@ -69,7 +70,7 @@ pub(crate) fn invalid_json(resource: &Resource, reason: &str) -> Value {
     json!({"type": resource.json_name(), "error": reason})
 }
 
-/// Returns the methods that become tools: all except the method that returns the id.
+/// Returns the function indexes of the methods that become tools: all except the method that returns the id.
 fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
     resource
         .methods
@@ -78,7 +79,7 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
         .filter(|method| resource.id != Some(*method))
 }
 
-/// Returns the methods that the conversation may use as tools.
+/// Returns the function indexes of the methods that the conversation may use as tools.
 fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item = usize> {
     let plugin = session.plugin();
     tool_methods(resource).filter(move |method| {
@@ -151,6 +152,7 @@ pub(crate) struct PluginEntity {
     resource: ResourceIndex,
     /// The id of the entity; `None` for the provider that all entities of the type share.
     id: Option<String>,
+    /// The depth of the entity; see [`LiveEntity::depth`](crate::call::entity_table::LiveEntity::depth).
     depth: u32,
     prefix: String,
     namespace: String,
@@ -244,13 +246,13 @@ mod tests {
             returned: Some(imitation.clone()),
             earlier,
         };
-        let alone = entity_json(&cart(), "c-1", descriptions(None), &[]);
-        assert_eq!(alone, json!({"type": "cart", "id": "c-1", "items": 1}));
+        let without_earlier = entity_json(&cart(), "c-1", descriptions(None), &[]);
+        assert_eq!(without_earlier, json!({"type": "cart", "id": "c-1", "items": 1}));
 
         let earlier = json!({"items": 2, "tools_act_on": {"items": 9}});
-        let kept = entity_json(&cart(), "c-1", descriptions(Some(earlier)), &["count".to_owned()]);
+        let with_earlier = entity_json(&cart(), "c-1", descriptions(Some(earlier)), &["count".to_owned()]);
         assert_eq!(
-            kept,
+            with_earlier,
             json!({"type": "cart", "id": "c-1", "items": 1, "tools_act_on": {"items": 2}, "available_tools": ["count"]})
         );
     }

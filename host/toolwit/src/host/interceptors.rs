@@ -40,7 +40,7 @@ impl Interceptors {
             guards.extend(tools.into_iter().map(|tools| (tools, guard.clone())));
         }
         // The list is in the opposite order: the innermost guard is first.
-        Ok(Self(Guards::among(guards.iter().rev())))
+        Ok(Self(Guards::from_decorators(guards.iter().rev())))
     }
 
     /// Applies the guards to the tools of a conversation and of its agents.
@@ -64,14 +64,14 @@ impl Interceptors {
             return tool;
         }
         Arc::new(DecoratedTool::new(
-            self.0.applied(tool),
+            self.0.apply_to(tool),
             Arc::new(InterceptorCarrier(self.clone())),
         ))
     }
 
     /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation starts.
     pub(super) fn add_to_context(&self, context: ToolContext) -> ToolContext {
-        self.0.carried_by(context)
+        self.0.add_to(context)
     }
 }
 

@@ -21,9 +21,9 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
     *id == current_method_id(id)
 }
 
-/// Returns whether a method of the current object is bound to an object: whether the tool, or one that it decorates, was
-/// created by [`bound_method`]. Such a tool has a layer that gives another tool a new definition and is not a decorator. A
-/// [`MethodWithoutObject`] has no layers except decorators.
+/// Returns whether a method of the current object is bound to an object, so that [`bound_method`] created the tool below the
+/// decorators. That tool gives the method of an object a new definition, and is not a decorator itself. A
+/// [`MethodWithoutObject`] does not contain another tool.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
 }

@@ -11,9 +11,9 @@ use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{ConversationView, InjectionContext};
 use toolwit_core::{Artifact, EntityMethods, NamedTool, Rebinding, Tool, ToolDefinition, ToolProvider, ToolResult};
 
-type Matches = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
-type EntityOfArtifact = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
-type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
+type TypePredicate = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
+type ArtifactConversion = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
+type ObjectPredicate = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
 
 /// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
 ///
@@ -21,8 +21,9 @@ type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send +
 /// chained type do not get tools of their own. The tools of an added type are declared from the start and are locked until a
 /// result holds exactly one object of the type: an entity, or an [`Artifact`] with a live object. This object becomes the
 /// current one, and each further result with exactly one object replaces it. A result with several objects of the type does
-/// not change it. An object without methods does not become the current one. With [`with_any_type`](Self::with_any_type), objects of all other types
-/// are chained too. Their tools are added with the first object.
+/// not change it. An object without methods does not become the current one. With
+/// [`with_any_type`](Self::with_any_type), objects of all other types are chained too. Their tools are added with the first
+/// object.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
 #[derive(Clone, Default)]
@@ -37,11 +38,11 @@ pub struct Chaining {
 struct ChainedType {
     prefix: String,
     /// Returns whether an object is of the type.
-    matches: Arc<Matches>,
+    matches: Arc<TypePredicate>,
     /// Returns whether an object of the type may become the current object.
-    accepts: Arc<Accepts>,
+    accepts: Arc<ObjectPredicate>,
     /// Returns the live object of an artifact as an entity, or `None` if the artifact has no object of the type.
-    entity_of_artifact: Arc<EntityOfArtifact>,
+    entity_of_artifact: Arc<ArtifactConversion>,
     methods: Vec<ToolDefinition>,
 }
 
@@ -146,12 +147,12 @@ impl InjectionStrategy for Chaining {
             }
         }
         if self.has_any_type {
-            let others = result
+            let other_objects = result
                 .providers
                 .iter()
                 .filter(|provider| !self.has_type_of(provider.as_ref()));
-            let mut others = others.filter(|provider| !provider.tools().is_empty());
-            if let (Some(provider), None) = (others.next(), others.next()) {
+            let mut with_methods = other_objects.filter(|provider| !provider.tools().is_empty());
+            if let (Some(provider), None) = (with_methods.next(), with_methods.next()) {
                 self.replace_current(&mut injection, provider.as_ref(), context);
             }
         }
@@ -196,10 +197,10 @@ impl Chaining {
         self.types.iter().any(|chained| (chained.matches)(provider))
     }
 
-    /// Makes an object of a type that was not added the current one. Removes the tools of the previous such object.
+    /// Makes an object the current one of all types that were not added. Removes the tools of the previous such object.
     fn replace_current(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
         bind(injection, provider, context);
-        let remains = |tool: &&NamedTool| {
+        let stays = |tool: &&NamedTool| {
             let id = &tool.definition.id;
             let is_declared = self
                 .types
@@ -208,12 +209,12 @@ impl Chaining {
                 .any(|method| current_method_id(&method.id) == *id);
             is_declared || injection.add.iter().any(|added| added.definition().id == *id)
         };
-        let bound = context
+        let current_methods = context
             .tools()
             .iter()
             .filter(|tool| is_current_method(&tool.definition.id));
-        let removed: Vec<_> = bound
-            .filter(|tool| !remains(tool))
+        let removed: Vec<_> = current_methods
+            .filter(|tool| !stays(tool))
             .map(|tool| tool.definition.id.clone())
             .collect();
         injection.remove.extend(removed);
@@ -253,7 +254,7 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
     });
 }
 
-/// Returns the Rust object of an entity, or `None` if the entity has none, or it is not a `T`.
+/// Returns the Rust object of an entity, or `None` if the entity does not have one of type `T`.
 fn rust_object<T: Any>(provider: &dyn ToolProvider) -> Option<&T> {
     provider.object()?.downcast_ref()
 }

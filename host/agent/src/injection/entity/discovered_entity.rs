@@ -51,14 +51,14 @@ pub struct DiscoveredEntity {
     /// Ids of its methods.
     pub tools: Vec<ToolId>,
     /// Nesting depth: 1 for an entity that a tool other than a method returned, 2 for one that a method of such an entity
-    /// returned.
+    /// returned, and so on.
     pub depth: u32,
     /// The instance to which its tools are bound now.
     pub binding: EntityBinding,
     /// The instance to which its tools are bound when a result returns it again.
     pub rebinding: Rebinding,
-    /// The members to add to a group: the entities of this group; or this entity, if it is a member of a group already. `None`
-    /// for other entities.
+    /// The members to add to a group. For a group, these are its entities in the result. For an entity that is a member of a
+    /// group already, it is the entity. `None` for other entities.
     pub group_addition: Option<GroupAddition>,
     /// Namespace of its type.
     pub namespace: String,

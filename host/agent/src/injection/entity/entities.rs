@@ -18,7 +18,7 @@ struct EntityRecord {
 /// The conversation owns this state and the loop updates it. Strategies only read it.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
-    /// The entities with an id and their own tools.
+    /// The entities that have an id and their own tools, by identity.
     by_identity: HashMap<EntityIdentity, EntityRecord>,
     /// The nesting depth of the entity or group to which each method belongs.
     depths: HashMap<ToolId, u32>,
@@ -72,7 +72,7 @@ impl Entities {
         self.lost_tools.insert(tool);
     }
 
-    /// Marks a tool as no longer lost, because it was added again.
+    /// Removes the mark of a lost tool, because the tool was added again.
     pub(crate) fn mark_recovered(&mut self, tool: &ToolId) {
         self.lost_tools.remove(tool);
     }
@@ -89,13 +89,14 @@ impl Entities {
         self.latest_methods.contains(method) || self.is_lost(method)
     }
 
-    /// Returns the entity's own tools, or `None` if it has none: no result returned it, or it only uses the tools of its group.
+    /// Returns the ids of the entity's own tools, or `None` if it has none: no result returned it, or it only uses the tools of
+    /// its group.
     #[must_use]
     pub fn own_tools_of(&self, identity: &EntityIdentity) -> Option<&[ToolId]> {
         self.by_identity.get(identity).map(|record| record.own_tools.as_slice())
     }
 
-    /// Returns the group of a type, or `None` if the type has no group, because all its entities so far have their own tools.
+    /// Returns the group of a type, or `None` if the type has no group.
     #[must_use]
     pub fn group(&self, namespace: &str, prefix: &str) -> Option<&EntityGroup> {
         self.groups.get(&(namespace.to_owned(), prefix.to_owned()))

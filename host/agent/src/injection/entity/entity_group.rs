@@ -79,11 +79,11 @@ impl EntityGroup {
 
     /// Creates the shared tools of the group from the methods of one member. They take the id of a member as an argument.
     pub(in crate::injection) fn shared_methods(&self, member: &dyn ToolProvider) -> Vec<Arc<dyn Tool>> {
-        let shared_method = |method: Arc<dyn Tool>| {
-            let shared = SharedMethod::new(self.clone(), member.prefix(), &*method);
-            Arc::new(shared) as Arc<dyn Tool>
+        let to_shared_method = |method: Arc<dyn Tool>| {
+            let shared_method = SharedMethod::new(self.clone(), member.prefix(), &*method);
+            Arc::new(shared_method) as Arc<dyn Tool>
         };
-        member.tools().into_iter().map(shared_method).collect()
+        member.tools().into_iter().map(to_shared_method).collect()
     }
 }
 
@@ -101,7 +101,7 @@ impl PartialEq for EntityGroup {
 
 impl Eq for EntityGroup {}
 
-/// A member of a group that also has its own tools. The shared tools of the group call these tools.
+/// A member of a group that also has its own tools. The shared tools of the group call its own tools.
 pub(in crate::injection) struct MemberWithOwnTools {
     entity: Arc<dyn ToolProvider>,
     own_tools: Vec<Arc<dyn Tool>>,
@@ -147,8 +147,8 @@ impl GroupAddition {
         Self { group, members }
     }
 
-    /// Returns the guards of the members' own tools for a method that a call of the shared method would skip. The caller
-    /// attaches them to the shared method.
+    /// Returns the guards that the members' own tools have for a method, and that a call of the shared method would skip. The
+    /// caller attaches these guards to the shared method.
     pub(crate) fn missing_guards(
         &self,
         method: &ToolId,
@@ -160,17 +160,17 @@ impl GroupAddition {
         for member in &self.members {
             let Some(id) = member.instance_id() else { continue };
             let identity = EntityIdentity::new(member.namespace(), member.prefix(), id);
-            let recorded = entities.own_tools_of(&identity).unwrap_or_default().iter();
-            let own_method_ids = recorded.filter(|own| own.unbound() == method).cloned();
+            let own_tool_ids = entities.own_tools_of(&identity).unwrap_or_default().iter();
+            let own_method_ids = own_tool_ids.filter(|id| id.unbound() == method).cloned();
             // A resume restores tools and their guards, but does not record entities. So the id under which the member's own
             // method would have been restored is looked up too.
             let mut guards: Vec<_> = own_method_ids
                 .chain([method.bound_to(&identity.id)])
-                .flat_map(|own| tools.guards(&own))
+                .flat_map(|id| tools.guards(&id))
                 .collect();
             if !guards.is_empty() {
-                let applied = self.group.decorators_of(&identity.id, &method);
-                guards.retain(|guard| !applied.iter().any(|applied| Arc::ptr_eq(applied, guard)));
+                let applied_guards = self.group.decorators_of(&identity.id, &method);
+                guards.retain(|guard| !applied_guards.iter().any(|applied| Arc::ptr_eq(applied, guard)));
             }
             missing.extend(guards);
         }
@@ -301,14 +301,14 @@ impl Tool for SharedMethod {
         match self.method_of(&id) {
             Some(tool) => tool.call(arguments, context).await,
             None => {
-                let shown: String = id.chars().take(80).collect();
+                let shown_id: String = id.chars().take(80).collect();
                 let reason = if self.group.contains(&id) {
                     "does not have this method"
                 } else {
                     "does not exist"
                 };
                 let message = format!(
-                    "/{}: the `{}` with the id `{shown}` {reason}",
+                    "/{}: the `{}` with the id `{shown_id}` {reason}",
                     self.id_parameter, self.prefix
                 );
                 Err(ToolError::invalid_arguments(message))

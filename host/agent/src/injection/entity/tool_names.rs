@@ -6,12 +6,19 @@ use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 /// Writes the tool names of a result's entities into the result. The names of a group's tools are listed once, at its first
 /// member. Call this function after the tools were added to `tools`, which assigns the names.
 pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
-    let mut remaining: Vec<_> = discovered.iter().collect();
+    let mut remaining_entities: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
-        let Some(position) = remaining.iter().position(|entity| represents(entity, provider)) else {
+        let Some(position) = remaining_entities
+            .iter()
+            .position(|entity| represents(entity, provider))
+        else {
             return Vec::new();
         };
-        let entity_tools = remaining.remove(position).tools.iter().filter_map(|id| tools.by_id(id));
+        let entity_tools = remaining_entities
+            .remove(position)
+            .tools
+            .iter()
+            .filter_map(|id| tools.by_id(id));
         entity_tools.map(|tool| tool.name.clone()).collect()
     });
 }

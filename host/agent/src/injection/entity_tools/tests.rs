@@ -73,13 +73,13 @@ impl TestConversation {
         self.return_entities_from(&ToolId::native("search"), things)
     }
 
-    fn return_entities_from(&mut self, caller: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
+    fn return_entities_from(&mut self, called_tool: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
         let mut result = ToolResult::text("");
         for thing in things {
             result = result.with_provider(Arc::new(thing));
         }
         let name = ToolName::parse("search").unwrap();
-        let call = CompletedCall::new("1", name, Arguments::new(), tool(caller), result);
+        let call = CompletedCall::new("1", name, Arguments::new(), tool(called_tool), result);
         let context = InjectionContext::new(&[], &self.tools, &self.entities, &call, 1);
         let injection = EntityTools.evaluate(&context);
         for tool in injection.add.clone() {
@@ -93,7 +93,7 @@ impl TestConversation {
 }
 
 fn bindings(injection: &Injection) -> Vec<EntityBinding> {
-    injection.discovered.iter().map(|found| found.binding).collect()
+    injection.discovered.iter().map(|discovery| discovery.binding).collect()
 }
 
 // accept: 29
@@ -106,12 +106,12 @@ fn each_entity_of_a_list_adds_its_tools() {
 
 // accept: 37, accept: 38
 #[test]
-fn the_same_entity_again_adds_nothing() {
+fn an_entity_that_is_returned_again_adds_no_tools() {
     let mut conversation = TestConversation::default();
     conversation.return_entities([thing("customer", "c-1")]);
-    let again = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-2")]);
-    assert_eq!(bindings(&again), [EntityBinding::Kept, EntityBinding::New]);
-    assert_eq!(again.add.len(), 1);
+    let second_injection = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-2")]);
+    assert_eq!(bindings(&second_injection), [EntityBinding::Kept, EntityBinding::New]);
+    assert_eq!(second_injection.add.len(), 1);
     assert_eq!(conversation.entities.len(), 2);
 }
 
@@ -119,14 +119,14 @@ fn the_same_entity_again_adds_nothing() {
 #[test]
 fn a_type_with_latest_rebinding_is_bound_to_the_newest_instance() {
     let mut conversation = TestConversation::default();
-    let newest = Thing {
+    let quote = Thing {
         rebinding: Rebinding::Latest,
         ..thing("quote", "q-1")
     };
-    conversation.return_entities([newest.clone()]);
-    let again = conversation.return_entities([newest]);
-    assert_eq!(bindings(&again), [EntityBinding::Rebound]);
-    assert_eq!(again.add.len(), 1);
+    conversation.return_entities([quote.clone()]);
+    let second_injection = conversation.return_entities([quote]);
+    assert_eq!(bindings(&second_injection), [EntityBinding::Rebound]);
+    assert_eq!(second_injection.add.len(), 1);
     assert_eq!(conversation.tools.len(), 1, "rebinding does not add a second tool");
 }
 
@@ -153,11 +153,11 @@ fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
     ]);
     conversation.return_entities([with_shared_ids("other", "customer", "1")]);
     assert_eq!(conversation.tools.len(), 3);
-    let again = conversation.return_entities([
+    let second_injection = conversation.return_entities([
         with_shared_ids("native", "order", "1"),
         with_shared_ids("native", "customer", "1"),
     ]);
-    assert!(again.add.is_empty(), "{again:?}");
+    assert!(second_injection.add.is_empty(), "{second_injection:?}");
     assert_eq!(conversation.tools.len(), 3);
 }
 
@@ -179,11 +179,11 @@ fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
 // accept: 31, accept: 48
 #[test]
 fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
-    let bare = Thing {
+    let without_methods = Thing {
         ids: Vec::new(),
         ..thing("note", "n-1")
     };
-    assert!(TestConversation::default().return_entities([bare]).is_none());
+    assert!(TestConversation::default().return_entities([without_methods]).is_none());
     assert!(TestConversation::default().return_entities([]).is_none());
 }
 
@@ -214,14 +214,14 @@ fn an_object_without_an_id_is_recognised_by_its_tools() {
 #[test]
 fn entities_deeper_than_the_limit_are_rejected() {
     let mut conversation = TestConversation::default();
-    let mut caller = ToolId::native("search");
+    let mut called_tool = ToolId::native("search");
     for level in 1..=ENTITY_DEPTH_MAX {
-        let next = thing("node", &level.to_string());
-        let injection = conversation.return_entities_from(&caller, [next.clone()]);
+        let node = thing("node", &level.to_string());
+        let injection = conversation.return_entities_from(&called_tool, [node.clone()]);
         assert_eq!(injection.discovered[0].depth, level);
-        caller = next.ids[0].clone();
+        called_tool = node.ids[0].clone();
     }
-    let injection = conversation.return_entities_from(&caller, [thing("node", "9"), thing("node", "1")]);
+    let injection = conversation.return_entities_from(&called_tool, [thing("node", "9"), thing("node", "1")]);
     assert_eq!(injection.rejected.len(), 1);
     assert!(injection.rejected[0].reason.contains("the limit is 8"), "{injection:?}");
     assert_eq!(
@@ -229,11 +229,11 @@ fn entities_deeper_than_the_limit_are_rejected() {
         [EntityBinding::Kept],
         "a cycle back to an earlier entity is allowed"
     );
-    let from_plugin = Thing {
+    let deep_node = Thing {
         depth: 9,
         ..thing("node", "far")
     };
-    assert_eq!(conversation.return_entities([from_plugin]).rejected.len(), 1);
+    assert_eq!(conversation.return_entities([deep_node]).rejected.len(), 1);
 }
 
 // accept: 20, accept: 26
@@ -248,9 +248,9 @@ fn the_value_of_a_call_is_its_structured_value_or_its_text_parsed_as_json() {
             result,
         )
     };
-    let mut typed = ToolResult::value(json!({"a": 1}));
-    typed.usage = Some(CallUsage::default());
-    assert_eq!(call(typed).value().unwrap().into_owned(), json!({"a": 1}));
+    let mut structured_result = ToolResult::value(json!({"a": 1}));
+    structured_result.usage = Some(CallUsage::default());
+    assert_eq!(call(structured_result).value().unwrap().into_owned(), json!({"a": 1}));
     assert_eq!(
         call(ToolResult::text("[1, 2]")).value().unwrap().into_owned(),
         json!([1, 2])
@@ -260,7 +260,7 @@ fn the_value_of_a_call_is_its_structured_value_or_its_text_parsed_as_json() {
 
 // accept: 27
 #[test]
-fn decorated_tools_are_found_behind_their_decorators() {
+fn the_decorator_chain_of_a_call_ends_with_the_innermost_tool() {
     let inner = tool(&ToolId::native("x"));
     let middle = inner.clone().with_identity(ToolId::native("inner"), Vec::new());
     let outer: Arc<dyn Tool> = Arc::new(middle.with_identity(ToolId::native("outer"), Vec::new()));
@@ -275,13 +275,13 @@ fn decorated_tools_are_found_behind_their_decorators() {
     assert!(Arc::ptr_eq(call.decorator_chain().last().unwrap(), &inner));
 }
 
-/// Returns as many carts of this library as form a group, with the ids `n-0`, `n-1` and so on.
+/// Returns just enough native carts to form a group, with the ids `n-0`, `n-1` and so on.
 fn carts() -> Vec<Thing> {
     let numbers = 0..=ENTITIES_WITH_OWN_TOOLS_MAX;
     numbers.map(|n| thing("cart", &format!("n-{n}"))).collect()
 }
 
-/// Returns a cart of a plugin: an entity with the prefix of the carts of this library, and another namespace.
+/// Returns a cart of a plugin: an entity with the prefix of the native carts, and another namespace.
 fn plugin_cart(id: &str) -> Thing {
     Thing {
         namespace: "shop",
@@ -290,22 +290,22 @@ fn plugin_cart(id: &str) -> Thing {
     }
 }
 
-/// Returns the lists of tools in a result that returns these things, for the objects with these ids, and the assigned name of
-/// the first tool of each discovered entity or group.
+/// Creates a result that returns `things` and has a value with one object for each of `ids`. Returns the list of tools that
+/// each of these objects has in the result, and the name of the first tool of each discovered entity or group.
 fn listed_tools(things: Vec<Thing>, ids: &[&str]) -> (Vec<Option<Value>>, Vec<String>) {
     let mut conversation = TestConversation::default();
     let discovered = conversation.return_entities(things.clone()).discovered;
-    let guesses = ids
+    let objects_in_value = ids
         .iter()
         .map(|id| json!({"type": "cart", "id": id, "available_tools": ["guess"]}));
-    let result = ToolResult::value(guesses.collect());
+    let result = ToolResult::value(objects_in_value.collect());
     let mut result = things
         .into_iter()
         .fold(result, |result, thing| result.with_provider(Arc::new(thing)));
     write_entity_tool_names(&mut result, &discovered, &conversation.tools);
     let objects: Vec<Value> = serde_json::from_str(&result.content()).unwrap();
     let lists = objects.iter().map(|object| object.get("available_tools").cloned());
-    let first_tool = |found: &DiscoveredEntity| conversation.tools.by_id(&found.tools[0]).unwrap().name.to_string();
+    let first_tool = |entity: &DiscoveredEntity| conversation.tools.by_id(&entity.tools[0]).unwrap().name.to_string();
     (lists.collect(), discovered.iter().map(first_tool).collect())
 }
 
@@ -320,8 +320,8 @@ fn a_result_lists_the_tools_of_the_namespace_of_each_entity() {
     let expected = [Some(json!([names[0]])), None, Some(json!([names[1]]))];
     assert_eq!(lists, expected, "each group lists its tools at its first member");
 
-    let same_id = carts().into_iter().chain([plugin_cart("n-0")]).collect();
-    let (lists, names) = listed_tools(same_id, &["n-0", "n-0"]);
+    let group_and_plugin_cart = carts().into_iter().chain([plugin_cart("n-0")]).collect();
+    let (lists, names) = listed_tools(group_and_plugin_cart, &["n-0", "n-0"]);
     let [of_plugin_cart, of_group] = names.as_slice() else {
         unreachable!("{names:?}")
     };
@@ -336,11 +336,11 @@ async fn a_tool_of_a_group_is_refused_for_a_member_without_the_method_and_for_an
     };
     let members = carts().into_iter().chain([without_method]);
     let injection = TestConversation::default().return_entities(members);
-    let shared = &injection.add[0];
+    let shared_tool = &injection.add[0];
     let call = async |id: &str| {
         let arguments = json!({ "cart_id": id }).as_object().cloned().unwrap();
-        let called = shared.call(arguments, &ToolContext::new()).await;
-        called.map(drop).map_err(|error| error.report().message.clone())
+        let outcome = shared_tool.call(arguments, &ToolContext::new()).await;
+        outcome.map(drop).map_err(|error| error.report().message.clone())
     };
     assert_eq!(call("n-1").await, Ok(()));
     let refused = call("other").await.unwrap_err();

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::Facade;
-use super::content::{FacadeContents, Fetch, RevealRule, Select, Tools};
+use super::content::{FacadeContents, FetchFunction, RevealRule, SelectFunction, Tools};
 use toolwit_core::{
     Arguments, EffectClass, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider,
 };
@@ -18,7 +18,7 @@ const CATEGORY_PARAMETER: &str = "category";
 
 /// The name of the category that contains every tool. A facade with categories has this category if at least one of its tools
 /// has no category.
-const ALL: &str = "all";
+const ALL_CATEGORY: &str = "all";
 
 /// Builds a [`Facade`].
 #[derive(Clone)]
@@ -38,12 +38,13 @@ pub struct FacadeBuilder {
     is_exclusive: bool,
 }
 
-/// A function that creates inner tools when the facade is called.
+/// A function that creates or fetches inner tools when the facade is called.
 #[derive(Clone)]
 enum ToolsFunction {
     /// The schema of the arguments, and the function that takes them.
-    Select(Value, Arc<Select>),
-    Fetch(Arc<Fetch>),
+    Select(Value, Arc<SelectFunction>),
+    /// The function that fetches the tools.
+    Fetch(Arc<FetchFunction>),
 }
 
 impl Facade {
@@ -156,7 +157,7 @@ impl FacadeBuilder {
     }
 
     /// Sets the schema of the facade's arguments, and a function that creates tools from these arguments and the context when
-    /// the facade is called. It replaces a function that was set before.
+    /// the facade is called. The function replaces an earlier one, also that of [`fetch_with`](Self::fetch_with).
     ///
     /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
     /// call and when a conversation is resumed, so it must return the same tools for the same arguments.
@@ -209,8 +210,8 @@ impl FacadeBuilder {
     /// Creates the facade. A facade without tools is valid and reveals nothing; a warning with its name is logged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the facade has both categories and a function that creates tools, or if the schema of
-    /// its arguments is not of type `object`.
+    /// [`ErrorKind::Configuration`] if the facade has both categories and a function that creates or fetches tools, or if
+    /// the schema of its arguments is not of type `object`.
     pub fn build(self) -> Result<Facade, Error> {
         let builder = self.clone();
         if self.tools.is_empty() && self.tools_function.is_none() {
@@ -230,7 +231,7 @@ impl FacadeBuilder {
             Some(ToolsFunction::Select(schema, select)) => (schema, RevealRule::Selected(select)),
             Some(ToolsFunction::Fetch(fetch)) => (no_arguments_schema(), RevealRule::Fetched(fetch)),
             None if has_categories => {
-                let categories = by_category(&self.tools);
+                let categories = group_by_category(&self.tools);
                 let schema = category_schema(&self.category_parameter, categories.keys());
                 let parameter = self.category_parameter;
                 (schema, RevealRule::ByCategory { parameter, categories })
@@ -269,8 +270,9 @@ impl FacadeBuilder {
     }
 }
 
-/// Groups tools by category, in the order in which the categories were added.
-fn by_category(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools> {
+/// Groups tools by category, in the order in which the categories were added. A tool without a category is in each category. If
+/// there is such a tool, the category `all` has all tools.
+fn group_by_category(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools> {
     let mut grouped: IndexMap<String, Tools> = IndexMap::new();
     for name in tools.iter().flat_map(|(_, categories)| categories) {
         grouped.entry(name.clone()).or_default();
@@ -283,7 +285,10 @@ fn by_category(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools
         }
     }
     if tools.iter().any(|(_, categories)| categories.is_empty()) {
-        grouped.insert(ALL.to_owned(), tools.iter().map(|(tool, _)| tool.clone()).collect());
+        grouped.insert(
+            ALL_CATEGORY.to_owned(),
+            tools.iter().map(|(tool, _)| tool.clone()).collect(),
+        );
     }
     grouped
 }

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use toolwit_core::{AVAILABLE_TOOLS, Arguments, RevealedTools, Tool, ToolContext, ToolError, ToolFacade, ToolResult};
 
 pub(super) type Tools = Vec<Arc<dyn Tool>>;
-pub(super) type Select = dyn Fn(&Arguments, &ToolContext) -> Result<Tools, ToolError> + Send + Sync;
-pub(super) type Fetch = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<Tools, ToolError>> + Send + Sync;
+pub(super) type SelectFunction = dyn Fn(&Arguments, &ToolContext) -> Result<Tools, ToolError> + Send + Sync;
+pub(super) type FetchFunction =
+    dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<Tools, ToolError>> + Send + Sync;
 
 /// The inner tools of a facade, and the rule by which a call reveals them.
 pub(super) struct FacadeContents {
@@ -34,9 +35,9 @@ pub(super) enum RevealRule {
         categories: IndexMap<String, Tools>,
     },
     /// Reveals the fixed tools and those that a function creates from the arguments.
-    Selected(Arc<Select>),
+    Selected(Arc<SelectFunction>),
     /// Reveals the fixed tools and those that an asynchronous function fetches.
-    Fetched(Arc<Fetch>),
+    Fetched(Arc<FetchFunction>),
 }
 
 impl FacadeContents {
@@ -69,13 +70,13 @@ impl FacadeContents {
             RevealRule::All => self.with_fixed_tools(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
                 let category = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
-                // In a call, the schema check has already rejected unknown categories. `reopen` has arguments of an earlier
-                // process.
+                // In a call, the schema check has already rejected unknown categories. The arguments of `reopen` are not
+                // checked, and an earlier process may have recorded them.
                 let tools = categories.get(category).cloned().ok_or_else(|| {
                     let names: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
                     ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", names.join(", ")))
                 })?;
-                self.revealed(tools)
+                self.reveal(tools)
             }
             RevealRule::Selected(select) => self.with_fixed_tools(select(arguments, context)?),
             RevealRule::Fetched(_) => self.with_fixed_tools(Vec::new()),
@@ -84,10 +85,11 @@ impl FacadeContents {
 
     /// Reveals the fixed tools and these additional tools.
     fn with_fixed_tools(&self, additional: Tools) -> RevealedTools {
-        self.revealed(self.fixed_tools.iter().cloned().chain(additional).collect())
+        self.reveal(self.fixed_tools.iter().cloned().chain(additional).collect())
     }
 
-    fn revealed(&self, tools: Tools) -> RevealedTools {
+    /// Reveals these tools, with the usage notes.
+    fn reveal(&self, tools: Tools) -> RevealedTools {
         let mut revealed = RevealedTools::new(tools);
         revealed.usage_notes.clone_from(&self.usage_notes);
         revealed

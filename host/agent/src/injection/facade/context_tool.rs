@@ -20,18 +20,19 @@ pub(in crate::injection) struct RevealedTool {
 /// As [`NativeTool::from_definition`]. It does not fail in practice, since the schema is fixed.
 pub(in crate::injection) fn context_tool(
     id: ToolId,
-    facade: &ToolName,
-    about: &str,
+    facade_name: &ToolName,
+    facade_description: &str,
     tools: &[RevealedTool],
     usage_notes: Option<&str>,
 ) -> Result<Arc<dyn Tool>, Error> {
     let notes = usage_notes.map(|notes| format!(" {notes}")).unwrap_or_default();
     // The description does not list the tools, so that it stays the same when the facade reveals more.
-    let description = format!("Returns all details of the tools that `{facade}` has revealed. {about}{notes}");
+    let description =
+        format!("Returns all details of the tools that `{facade_name}` has revealed. {facade_description}{notes}");
     let schema = json!({"type": "object", "properties": {}});
     let definition =
-        ToolDefinition::new(id, format!("{facade}_context"), description, schema).with_effect(EffectClass::Read);
-    let details = details(about, tools, usage_notes);
+        ToolDefinition::new(id, format!("{facade_name}_context"), description, schema).with_effect(EffectClass::Read);
+    let details = context_details(facade_description, tools, usage_notes);
     let tool = NativeTool::from_definition(definition, move |_, _| {
         let details = details.clone();
         async move { Ok(ToolResult::value(details)) }
@@ -39,7 +40,7 @@ pub(in crate::injection) fn context_tool(
     Ok(Arc::new(tool))
 }
 
-fn details(about: &str, tools: &[RevealedTool], usage_notes: Option<&str>) -> Value {
+fn context_details(facade_description: &str, tools: &[RevealedTool], usage_notes: Option<&str>) -> Value {
     let tools: Vec<_> = tools
         .iter()
         .map(|tool| {
@@ -50,7 +51,7 @@ fn details(about: &str, tools: &[RevealedTool], usage_notes: Option<&str>) -> Va
             })
         })
         .collect();
-    let mut details = json!({"about": about, "tools": tools});
+    let mut details = json!({"about": facade_description, "tools": tools});
     if let Some(notes) = usage_notes {
         details["usage_notes"] = json!(notes);
     }

@@ -26,7 +26,7 @@ use toolwit_core::{
 /// A tool that reveals further tools when called.
 ///
 /// At first, the model sees only the facade. A call of the facade injects its inner tools. The facade itself stays declared
-/// and unchanged, since a change before the messages would invalidate the provider's prompt cache. A repeated call lists
+/// and unchanged, since a change of its declaration would invalidate the provider's prompt cache. A repeated call lists
 /// the inner tools. A call with other arguments adds tools, or rebinds them under the same names. The tool `<name>_context`
 /// is injected with the inner tools: it returns their definitions and the usage notes. Facades can be nested, up to
 /// [`FACADE_DEPTH_MAX`](toolwit_core::limits::FACADE_DEPTH_MAX).

@@ -9,9 +9,8 @@ impl Facade {
     /// Creates the facade of an object whose type has the attribute `#[facade]`. Inner facades are included.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidProvider`] if the object or that of an inner facade has neither tools nor inner facades; otherwise
-    /// as
-    /// [`FacadeObject::facade`] and [`FacadeBuilder::build`](super::FacadeBuilder::build).
+    /// [`ErrorKind::InvalidProvider`] if the object, or the object of an inner facade, has neither tools nor inner facades;
+    /// otherwise as [`FacadeObject::facade`] and [`FacadeBuilder::build`](super::FacadeBuilder::build).
     pub fn from_instance<T: FacadeObject>(object: T) -> Result<Self, Error> {
         Self::from_shared(Arc::new(object))
     }

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use toolwit_core::{AVAILABLE_TOOLS, ToolId, ToolResult, ToolSet};
 
-/// Writes the names of a facade's tools into its result. Call it after the tools were added to `tools`, which assigns the
-/// names.
-pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId], tools: &ToolSet) {
+/// Writes the names of a facade's tools into its result. Call this function after the tools were added to `tools`,
+/// which assigns the names.
+pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed_ids: &[ToolId], tools: &ToolSet) {
     if result.revealed_tools.is_none() {
         return;
     }
-    let listed_tools = listed.iter().filter_map(|id| tools.by_id(id));
+    let listed_tools = listed_ids.iter().filter_map(|id| tools.by_id(id));
     let names: Vec<_> = listed_tools.map(|tool| &tool.name).collect();
     result.rewrite_value(|value| {
         let Some(list) = value.get_mut(AVAILABLE_TOOLS) else {

@@ -79,19 +79,19 @@ impl InjectionStrategy for Unfolding {
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        let Some(open) = ExclusiveFacade::open_in(view) else {
+        let Some(open_facade) = ExclusiveFacade::find_open(view) else {
             return CallGate::Ungated;
         };
         let id = &tool.definition.id;
-        if id.is_host() || *id == open.facade.definition.id || open.contains(tool) {
+        if id.is_host() || *id == open_facade.facade.definition.id || open_facade.contains(tool) {
             return CallGate::Ungated;
         }
         CallGate::Locked(format!(
             "`{}` cannot be called now: `{}` is open, and until this turn ends only its tools can be called: {}; to leave it, \
              answer the user, and in the next turn all tools can be called again",
             tool.name,
-            open.facade.name,
-            open.tool_names()
+            open_facade.facade.name,
+            open_facade.tool_names()
         ))
     }
 }
@@ -106,13 +106,13 @@ struct ExclusiveFacade<'a> {
 impl<'a> ExclusiveFacade<'a> {
     /// Returns the exclusive facade that was called last in this turn, or `None` if no facade is open. A facade without inner
     /// tools is not open, since it would leave the model without callable tools.
-    fn open_in(view: &ConversationView<'a>) -> Option<Self> {
+    fn find_open(view: &ConversationView<'a>) -> Option<Self> {
         let facades = view.tools().exclusive_facades();
-        let called_now = facades.filter_map(|facade| {
+        let called_this_turn = facades.filter_map(|facade| {
             let (position, call) = view.calls().last_success(&facade.definition.id)?;
             (call.turn == view.turn()).then_some((position, facade))
         });
-        let mut latest_first: Vec<_> = called_now.collect();
+        let mut latest_first: Vec<_> = called_this_turn.collect();
         latest_first.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
         let candidates = latest_first.into_iter().filter_map(|(_, facade)| {
             Some(Self {
@@ -237,19 +237,19 @@ impl<'a> FacadeOpening<'a> {
         Arc::new(tool.clone().with_identity(id, names))
     }
 
-    /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far, unless an up-to-date one is
-    /// present.
+    /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far. Adds nothing if the call
+    /// lists no tool, or if an up-to-date context tool is present.
     fn add_context_tool(&mut self) {
         let id = self.facade_id.bound_to("context");
         let is_present = self.context.tools().by_id(&id).is_some();
         if self.injection.listed.is_empty() || (is_present && self.injection.add.is_empty()) {
             return;
         }
-        let described = self.revealed_tools(&id);
+        let described_tools = self.revealed_tools(&id);
         let call = self.context.call();
         let about = &call.tool.definition().description;
         let notes = self.revealed.usage_notes.as_deref();
-        match context_tool(id, &call.name, about, &described, notes) {
+        match context_tool(id, &call.name, about, &described_tools, notes) {
             Ok(tool) => self.injection.add.push(tool),
             Err(error) => tracing::warn!(facade = %call.name, %error, "the context tool of a facade cannot be created"),
         }
@@ -273,11 +273,11 @@ impl<'a> FacadeOpening<'a> {
             definition: ToolDefinition::clone(&tool.definition),
         });
         let names = tools.names_after_adding(added).into_iter();
-        let added = names.zip(added).map(|(name, tool)| RevealedTool {
+        let added_tools = names.zip(added).map(|(name, tool)| RevealedTool {
             name,
             definition: tool.definition().clone(),
         });
-        present.chain(added).collect()
+        present.chain(added_tools).collect()
     }
 
     /// Returns the facades in which this one is nested, nearest first.
@@ -288,8 +288,8 @@ impl<'a> FacadeOpening<'a> {
         named.filter(|tool| tool.tool.facade().is_some())
     }
 
-    /// Returns whether an id is that of this facade, or of a facade in which this one is nested. All ids are compared without
-    /// decorators, as those of [`innermost`] tools.
+    /// Returns whether an id is that of this facade, or of a facade in which this one is nested. The compared ids are
+    /// those of the [`innermost`] tools.
     fn is_within(&self, id: &ToolId) -> bool {
         let own_id = &innermost(&self.context.call().tool).definition().id;
         own_id == id

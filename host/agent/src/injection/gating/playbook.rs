@@ -7,7 +7,7 @@ use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
 use crate::injection::view::{ConversationView, InjectionContext};
 use toolwit_core::{Error, ErrorKind, NamedTool, Phase, SelectorMap, Tool, ToolSelector};
 
-/// Tools with a recommended order: each tool may be locked until a condition holds.
+/// Tools with a recommended order: a tool can be locked until a condition holds.
 ///
 /// The tools of the playbook are declared from the start. A call of a locked tool does not run, and returns guidance on how to
 /// satisfy the condition. The playbook is stateless: before each call, the conditions are evaluated on the view of the
@@ -43,7 +43,7 @@ pub struct Playbook {
     tools_with_empty_condition: Option<ToolSelector>,
     /// Whether a lock depends on earlier calls.
     depends_on_calls: bool,
-    /// Whether the application decided that the calls of a history without events do not count.
+    /// Whether the application called [`restarted`](Self::restarted).
     is_restarted: bool,
 }
 
@@ -128,9 +128,9 @@ impl InjectionStrategy for Playbook {
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let locks = self.locks.get(&tool.tool, Some(&tool.name)).into_iter();
-        let gates = locks.map(|lock| match lock.missing(view) {
+        let gates = locks.map(|lock| match lock.guidance(view) {
             None => CallGate::Unlocked,
-            Some(missing) => CallGate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
+            Some(guidance) => CallGate::Locked(format!("`{}` is not available yet: {guidance}", tool.name)),
         });
         gates.fold(CallGate::Ungated, CallGate::and)
     }

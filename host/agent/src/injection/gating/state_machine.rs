@@ -58,12 +58,12 @@ pub struct StateMachine<S> {
     state_tools: Vec<StateTool<S>>,
     /// Positions in `state_tools`, by tool.
     positions: HashMap<ToolId, Vec<usize>>,
-    /// The tools that can be called in every state.
-    global: HashSet<ToolId>,
+    /// The ids of the tools that can be called in every state.
+    global_tools: HashSet<ToolId>,
     /// The tools that the conversation must have.
     referenced_tools: Vec<ToolSelector>,
-    /// The last computed state, from which the next one is computed, so that not every call evaluates the whole log. Clones
-    /// share it.
+    /// The last computed state, from which the next one is computed, so that not every call evaluates the full log. Clones
+    /// share this state.
     last_reached: Arc<Mutex<Option<ReachedState<S>>>>,
 }
 
@@ -92,14 +92,14 @@ impl<S: MachineState> StateMachine<S> {
             state: None,
             tools: Vec::new(),
             state_tools: Vec::new(),
-            global: HashSet::new(),
+            global_tools: HashSet::new(),
             referenced_tools: Vec::new(),
             setter_error: None,
         }
     }
 
     /// Returns the machine with another initial state. A conversation that continues a history without its events needs
-    /// this setting: otherwise, building fails, because the machine would start in its first state again.
+    /// this setting: otherwise, the conversation cannot be built, because the machine would start in its first state again.
     #[must_use]
     pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
@@ -146,15 +146,16 @@ impl<S: MachineState> StateMachine<S> {
         state
     }
 
-    /// Returns the states of a tool, which is given by its identities.
-    fn state_tools_of(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
-        let positions = tool.iter().filter_map(|id| self.positions.get(id)).flatten();
+    /// Returns a tool once for each of its states. `identities` are those of the tool.
+    fn state_tools_of(&self, identities: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
+        let positions = identities.iter().filter_map(|id| self.positions.get(id)).flatten();
         positions.map(|&position| &self.state_tools[position])
     }
 
-    /// Returns the tool as a tool of a state, or `None` if the tool is not in the state.
-    fn state_tool_in(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
-        self.state_tools_of(tool).find(|state_tool| state_tool.state == *state)
+    /// Returns the tool as a tool of a state, or `None` if the tool is not in the state. `identities` are those of the tool.
+    fn state_tool_in(&self, state: &S, identities: &[ToolId]) -> Option<&StateTool<S>> {
+        self.state_tools_of(identities)
+            .find(|state_tool| state_tool.state == *state)
     }
 
     /// Returns the text for the model after a call of a tool that is not in the current state.
@@ -165,8 +166,8 @@ impl<S: MachineState> StateMachine<S> {
             .map(|state_tool| quoted(&state_tool.state))
             .collect();
         states.dedup();
-        let of_state = self.state_tools.iter().filter(|state_tool| state_tool.state == *state);
-        let callable: Vec<_> = of_state
+        let tools_of_state = self.state_tools.iter().filter(|state_tool| state_tool.state == *state);
+        let callable_names: Vec<_> = tools_of_state
             .filter_map(|state_tool| {
                 let name = &tools.variants(&state_tool.tool).find_map(|id| tools.by_id(id))?.name;
                 Some(match &state_tool.next {
@@ -175,10 +176,10 @@ impl<S: MachineState> StateMachine<S> {
                 })
             })
             .collect();
-        let alternatives = if callable.is_empty() {
+        let alternatives = if callable_names.is_empty() {
             "no tool can be called in this state".to_owned()
         } else {
-            format!("tools that can be called now: {}", callable.join(", "))
+            format!("tools that can be called now: {}", callable_names.join(", "))
         };
         format!(
             "`{}` can be called in {}, and the state is {}; {alternatives}",
@@ -204,7 +205,7 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let ids = tool_identities(&tool.tool);
-        let is_global = ids.iter().any(|id| self.global.contains(id));
+        let is_global = ids.iter().any(|id| self.global_tools.contains(id));
         if is_global || self.state_tools_of(&ids).next().is_none() {
             return CallGate::Ungated;
         }
@@ -224,7 +225,7 @@ pub struct StateMachineBuilder<S> {
     state: Option<S>,
     tools: Vec<Arc<dyn Tool>>,
     state_tools: Vec<StateTool<S>>,
-    global: HashSet<ToolId>,
+    global_tools: HashSet<ToolId>,
     referenced_tools: Vec<ToolSelector>,
     /// The error of the first invalid setter call. Building returns it.
     setter_error: Option<Error>,
@@ -251,8 +252,8 @@ impl<S: MachineState> StateMachineBuilder<S> {
     }
 
     /// Adds to the selected state a tool that the conversation gets in another way: from a plugin, behind a facade, or as a
-    /// method of entities. The tool must be given by its id. Building the conversation fails if it does not have the tool,
-    /// unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
+    /// method of entities. The tool must be given by its id. Building the conversation fails if the conversation does not
+    /// have the tool, unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
     pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
         let tool = tool.into();
         let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);
@@ -265,7 +266,9 @@ impl<S: MachineState> StateMachineBuilder<S> {
                 });
                 self.referenced_tools.push(tool);
             }
-            (None, _) => self.record_error(Self::misplaced("a tool is added before `in_state` selects a state")),
+            (None, _) => self.record_error(Self::misplaced_setter(
+                "a tool is added before `in_state` selects a state",
+            )),
             (Some(_), None) => self.record_error(
                 Error::new(
                     ErrorKind::Configuration,
@@ -278,7 +281,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
         self
     }
 
-    fn misplaced(message: &str) -> Error {
+    fn misplaced_setter(message: &str) -> Error {
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
             "call `in_state`, then `tool` for each of its tools, each optionally followed by `transitions_to`",
         )
@@ -292,7 +295,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     pub fn transitions_to(mut self, state: S) -> Self {
         match self.state_tools.last_mut() {
             Some(state_tool) => state_tool.next = Some(state),
-            None => self.record_error(Self::misplaced("`transitions_to` is called before `tool`")),
+            None => self.record_error(Self::misplaced_setter("`transitions_to` is called before `tool`")),
         }
         self
     }
@@ -301,7 +304,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let id = &tool.definition().id;
         self.referenced_tools.push(ToolSelector::from(id));
-        self.global.insert(id.clone());
+        self.global_tools.insert(id.clone());
         self.tools.push(tool);
         self
     }
@@ -329,7 +332,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
             tools: self.tools,
             state_tools: self.state_tools,
             positions,
-            global: self.global,
+            global_tools: self.global_tools,
             referenced_tools: self.referenced_tools,
             last_reached: Arc::default(),
         })

@@ -74,13 +74,13 @@ impl Unlock {
         })
     }
 
-    /// Holds when both conditions hold.
+    /// Holds while both conditions hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(Condition::All(vec![self.0, other.0]))
     }
 
-    /// Holds when either condition holds.
+    /// Holds while at least one of the conditions holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(Condition::Any(vec![self.0, other.0]))
@@ -88,8 +88,8 @@ impl Unlock {
 
     /// Returns guidance for the model on how to satisfy the condition, or `None` if it holds.
     #[must_use]
-    pub fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
-        self.0.missing(view)
+    pub fn guidance(&self, view: &ConversationView<'_>) -> Option<String> {
+        self.0.guidance(view)
     }
 
     /// Returns whether the condition can depend on the earlier calls of the conversation.
@@ -97,7 +97,7 @@ impl Unlock {
         self.0.depends_on_calls()
     }
 
-    /// Returns whether a part of the condition is an alternative of no conditions, which never holds.
+    /// Returns whether a part of the condition is a [`by_any`](Self::by_any) without tools, which never holds.
     pub(super) fn has_empty_alternatives(&self) -> bool {
         self.0.has_empty_alternatives()
     }
@@ -113,19 +113,20 @@ fn called_conditions<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) 
 }
 
 impl Condition {
-    fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
+    /// Returns guidance for the model on how to satisfy the condition, or `None` if it holds.
+    fn guidance(&self, view: &ConversationView<'_>) -> Option<String> {
         match self {
             Self::All(conditions) => {
-                let missing: Vec<_> = conditions
+                let steps: Vec<_> = conditions
                     .iter()
-                    .filter_map(|condition| condition.missing(view))
+                    .filter_map(|condition| condition.guidance(view))
                     .collect();
-                (!missing.is_empty()).then(|| missing.join(", and "))
+                (!steps.is_empty()).then(|| steps.join(", and "))
             }
             Self::Any(conditions) if conditions.is_empty() => Some("no call makes it available".to_owned()),
             Self::Any(conditions) => {
-                let missing: Option<Vec<_>> = conditions.iter().map(|condition| condition.missing(view)).collect();
-                missing.map(|missing| missing.join(", or "))
+                let steps: Option<Vec<_>> = conditions.iter().map(|condition| condition.guidance(view)).collect();
+                steps.map(|steps| steps.join(", or "))
             }
             _ if self.holds(view) => None,
             Self::Called(tool) => Some(format!("call {} first", name_of(tool, view))),

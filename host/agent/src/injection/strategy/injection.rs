@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::injection::entity::DiscoveredEntity;
 use toolwit_core::{RejectedProvider, Tool, ToolId};
 
-/// The changes that a strategy requests: above all, tools to add and to remove. It also has the entities that the strategy
+/// The changes that a strategy requests: above all, tools to add and to remove. It also lists the entities that the strategy
 /// found in a result.
 ///
 /// Removals are applied before additions: a tool that is in both lists is present afterwards.
@@ -59,9 +59,9 @@ impl Injection {
 
     /// Creates an injection that replaces one tool with others.
     #[must_use]
-    pub fn replace(tool: ToolId, by: Vec<Arc<dyn Tool>>) -> Self {
+    pub fn replace(tool: ToolId, replacements: Vec<Arc<dyn Tool>>) -> Self {
         Self {
-            add: by,
+            add: replacements,
             remove: vec![tool],
             ..Self::default()
         }

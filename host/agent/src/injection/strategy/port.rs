@@ -12,7 +12,7 @@ use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 /// Decides after each tool result which tools the model sees next.
 ///
 /// The loop evaluates the strategy after every tool that ran, whether it succeeded or failed, in call order, and after every
-/// late result. The strategies of this crate store only configuration, and derive everything else from the
+/// late result. The strategies of this crate store only configuration and caches, and derive everything else from the
 /// [`ConversationView`]. The same conversation therefore always ends with the same tools, after a resume, in a replay and in a
 /// fork. There are two exceptions: [`RegisteredTools`](crate::injection::RegisteredTools) follows a shared tool set that the
 /// application changes, and [`Unlock::by_blackboard`](crate::injection::Unlock::by_blackboard) depends on a blackboard.
@@ -58,9 +58,9 @@ pub trait InjectionStrategy: Send + Sync {
         None
     }
 
-    /// Recreates a tool that this strategy injected earlier, when a conversation is resumed in another process. By default
-    /// nothing is recreated. A strategy does not need it for tools that `evaluate` adds, since a resume evaluates the recorded
-    /// calls again.
+    /// Creates a tool that this strategy can inject, from the id of the tool: above all a tool that it injected before a
+    /// conversation is resumed in another process. Returns `None` by default, or if the strategy cannot create the tool. A
+    /// strategy need not restore the tools that `evaluate` adds, since a resume evaluates the recorded calls again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
     }
@@ -68,7 +68,7 @@ pub trait InjectionStrategy: Send + Sync {
     /// Returns whether the decisions of this strategy depend on earlier calls; `false` by default. A resume restores the call
     /// log from the events of the conversation. If this method returns `true`, building therefore fails for a history with
     /// calls but without events. [`StateMachine::with_initial_state`](crate::injection::StateMachine::with_initial_state) and
-    /// [`Playbook::restarted`](crate::injection::Playbook::restarted) make it return `false`.
+    /// [`Playbook::restarted`](crate::injection::Playbook::restarted) make this method return `false`.
     fn requires_events(&self) -> bool {
         false
     }

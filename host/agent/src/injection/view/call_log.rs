@@ -25,8 +25,8 @@ pub struct PastCall {
     pub identities: Vec<ToolId>,
     /// Arguments of the call.
     ///
-    /// The log drops those of older calls if all together hold more than [`LOGGED_ARGUMENTS_BYTES_MAX`]. It always has those
-    /// of the last successful call of each tool.
+    /// If the arguments of all calls of a log take more memory than [`LOGGED_ARGUMENTS_BYTES_MAX`], the log drops those of
+    /// older calls. It does not drop the arguments of the last successful call of each tool.
     pub arguments: Arguments,
     /// Whether the call failed.
     pub is_error: bool,
@@ -35,7 +35,7 @@ pub struct PastCall {
 }
 
 impl PastCall {
-    /// Describes a successful call without arguments and artifacts.
+    /// Creates the entry of a successful call without arguments and artifacts.
     #[must_use]
     pub fn new(turn: u32, name: ToolName, tool: ToolId) -> Self {
         Self {
@@ -67,9 +67,9 @@ pub struct CallLog {
     succeeded_names: HashSet<String>,
     /// The types of the artifacts of successful calls.
     artifact_kinds: BTreeSet<String>,
-    /// The positions of the calls whose arguments are kept, oldest first, each with the memory of the arguments.
-    kept_arguments: VecDeque<(usize, u64)>,
-    kept_bytes: u64,
+    /// The positions of the calls whose arguments are stored, oldest first, each with the memory of the arguments in bytes.
+    stored_arguments: VecDeque<(usize, u64)>,
+    stored_argument_bytes: u64,
 }
 
 impl PartialEq for CallLog {
@@ -91,26 +91,26 @@ impl CallLog {
         }
         if !call.arguments.is_empty() {
             let bytes = json_weight_of(&call.arguments);
-            self.kept_arguments.push_back((self.calls.len(), bytes));
-            self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+            self.stored_arguments.push_back((self.calls.len(), bytes));
+            self.stored_argument_bytes = self.stored_argument_bytes.saturating_add(bytes);
         }
         self.calls.push(call);
         self.drop_old_arguments();
     }
 
-    /// Drops the oldest arguments until the rest fits the limit.
+    /// Drops the oldest arguments until the others fit the limit, except those of the last successful call of each tool.
     fn drop_old_arguments(&mut self) {
-        while self.kept_bytes > LOGGED_ARGUMENTS_BYTES_MAX {
+        while self.stored_argument_bytes > LOGGED_ARGUMENTS_BYTES_MAX {
             let is_droppable = |&(position, _): &(usize, u64)| {
                 let call = &self.calls[position];
                 self.last_success.get(&call.tool) != Some(&position)
             };
-            let droppable = self.kept_arguments.iter().position(is_droppable);
-            let Some((position, bytes)) = droppable.and_then(|index| self.kept_arguments.remove(index)) else {
+            let droppable = self.stored_arguments.iter().position(is_droppable);
+            let Some((position, bytes)) = droppable.and_then(|index| self.stored_arguments.remove(index)) else {
                 return;
             };
             self.calls[position].arguments = Arguments::new();
-            self.kept_bytes -= bytes;
+            self.stored_argument_bytes -= bytes;
         }
     }
 
@@ -168,7 +168,7 @@ impl Extend<PastCall> for CallLog {
 mod tests {
     use super::*;
 
-    /// Returns a call of a tool with a text of a third of the limit.
+    /// Returns a call of a tool. Its argument is a text whose length is a third of the limit.
     fn call(tool: &str, is_error: bool) -> PastCall {
         let text = "x".repeat(usize::try_from(LOGGED_ARGUMENTS_BYTES_MAX / 3).unwrap());
         let mut arguments = Arguments::new();
@@ -181,31 +181,31 @@ mod tests {
     }
 
     /// Returns the positions of the calls that have their arguments.
-    fn with_arguments(log: &CallLog) -> Vec<usize> {
+    fn positions_with_arguments(log: &CallLog) -> Vec<usize> {
         let calls = log.all().iter().enumerate();
-        let kept = calls.filter(|(_, call)| !call.arguments.is_empty());
-        kept.map(|(position, _)| position).collect()
+        let with_arguments = calls.filter(|(_, call)| !call.arguments.is_empty());
+        with_arguments.map(|(position, _)| position).collect()
     }
 
     #[test]
     fn old_arguments_are_dropped_except_those_of_the_last_successful_call_of_a_tool() {
         let mut log = CallLog::default();
         log.extend([call("open", false), call("write", true)]);
-        assert_eq!(with_arguments(&log), [0, 1], "they fit");
+        assert_eq!(positions_with_arguments(&log), [0, 1], "both arguments fit the limit");
         log.extend((0..4).map(|_| call("write", true)));
-        assert_eq!(with_arguments(&log), [0, 5]);
+        assert_eq!(positions_with_arguments(&log), [0, 5]);
         log.extend([call("write", false), call("write", false)]);
-        assert_eq!(with_arguments(&log), [0, 7]);
+        assert_eq!(positions_with_arguments(&log), [0, 7]);
         assert_eq!(log.all().len(), 8);
         let (position, opened) = log.last_success(&ToolId::native("open")).unwrap();
         assert_eq!((position, opened), (0, &call("open", false)));
     }
 
     #[test]
-    fn the_arguments_of_any_number_of_calls_fit_the_limit() {
+    fn the_stored_arguments_of_many_calls_of_one_tool_fit_the_limit() {
         let mut log = CallLog::default();
         log.extend((0..100).map(|_| call("write", false)));
-        assert!(log.kept_bytes <= LOGGED_ARGUMENTS_BYTES_MAX);
-        assert_eq!(with_arguments(&log).len(), log.kept_arguments.len());
+        assert!(log.stored_argument_bytes <= LOGGED_ARGUMENTS_BYTES_MAX);
+        assert_eq!(positions_with_arguments(&log).len(), log.stored_arguments.len());
     }
 }

@@ -84,7 +84,7 @@ pub struct CompletedCall {
 }
 
 impl CompletedCall {
-    /// Describes a completed call.
+    /// Creates a completed call from its parts.
     #[must_use]
     pub fn new(
         id: impl Into<String>,

@@ -1,13 +1,13 @@
 //! Expectations of a script on the requests that the model receives.
 
-use super::request_view::{RequestView, ToolResultView, quoted};
+use super::request_view::{RequestView, ToolResultView, quoted_list};
 use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or can never hold, is an error of the script, such as an empty expectation, an empty
-/// text to find, an invalid tool name, or a tool that is both expected and excluded. The error occurs when the script is parsed
-/// or, for a script that is built in code, when the turn would be played.
+/// An expectation that can never fail, or can never hold, is an error of the script, such as an empty expectation, an
+/// empty text to find, an invalid tool name, or a tool that is both expected and excluded. The error occurs when the
+/// script is parsed or, for a script that is built in code, when the turn would be played.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
@@ -66,7 +66,8 @@ impl Expectation {
         self
     }
 
-    /// Requires the results since the model's previous response to match, one by one in call order, without further results.
+    /// Requires the results since the model's previous response to match, one by one in call order, without further
+    /// results.
     #[must_use]
     pub fn results(mut self, texts: impl IntoIterator<Item = TextMatch>) -> Self {
         self.results = Some(texts.into_iter().collect());
@@ -80,13 +81,13 @@ impl Expectation {
         }
         let (tools, no_tools) = (self.tools.as_deref(), self.no_tools.as_deref());
         let lists = [("tools", tools), ("no_tools", no_tools)];
-        let names = lists
+        let list_flaw = lists
             .into_iter()
             .find_map(|(key, names)| names.and_then(|names| names_flaw(key, names)));
         let contradiction =
             || tools.and_then(|tools| tools.iter().find(|name| no_tools.is_some_and(|no| no.contains(name))));
         let results = self.last_result.iter().chain(self.results.iter().flatten());
-        names
+        list_flaw
             .or_else(|| contradiction().map(|name| format!("`{name}` is both in `tools` and in `no_tools`")))
             .or_else(|| self.prompt.as_ref().and_then(TextMatch::prompt_flaw))
             .or_else(|| results.into_iter().find_map(TextMatch::flaw))
@@ -130,7 +131,7 @@ fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failure
         let actual = if tools.is_empty() {
             "none".to_owned()
         } else {
-            format!("{}, of {}", tools.len(), quoted(&tools))
+            format!("{}, of {}", tools.len(), quoted_list(&tools))
         };
         failures.push(format!(
             "expected {} results since the model's previous response, but there are {actual}",
@@ -163,23 +164,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expectation_that_can_never_fail_is_refused() {
-        let matches = |text: TextMatch| Expectation::new().last_result(text);
-        let vacuous = [
+    fn an_expectation_that_can_never_fail_or_never_hold_has_a_flaw() {
+        let with_result = |text: TextMatch| Expectation::new().last_result(text);
+        let flawed = [
             Expectation::new(),
             Expectation::new().tools(Vec::<String>::new()),
             Expectation::new().no_tools(["no such name"]),
             Expectation::new().tools(["a", "a"]),
             Expectation::new().tools(["a"]).no_tools(["a"]),
-            matches(TextMatch::new()),
-            matches(TextMatch::new().contains("")),
-            matches(TextMatch::new().lacks("")),
-            matches(TextMatch::new().json("amount", 1)),
-            matches(TextMatch::new().tool("")),
+            with_result(TextMatch::new()),
+            with_result(TextMatch::new().contains("")),
+            with_result(TextMatch::new().lacks("")),
+            with_result(TextMatch::new().json("amount", 1)),
+            with_result(TextMatch::new().tool("")),
             Expectation::new().results([TextMatch::new()]),
             Expectation::new().prompt(TextMatch::new().error()),
         ];
-        for expectation in vacuous {
+        for expectation in flawed {
             assert!(expectation.flaw().is_some(), "{expectation:?}");
         }
         assert_eq!(
@@ -187,6 +188,6 @@ mod tests {
             None,
             "an empty list of results can fail"
         );
-        assert_eq!(matches(TextMatch::new().json("", 1)).flaw(), None);
+        assert_eq!(with_result(TextMatch::new().json("", 1)).flaw(), None);
     }
 }

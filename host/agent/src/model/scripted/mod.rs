@@ -1,7 +1,7 @@
 //! A model that plays a script, for tests and demonstrations. It needs neither a network nor a key.
 //!
-//! A [`ScriptedModel`] holds [`ScriptedTurn`]s. Each inference checks the [`Expectation`] of the next turn against the request
-//! and then plays the turn. [`ScriptedModel::load`] reads a script from a scenario, a TOML file.
+//! A [`ScriptedModel`] holds [`ScriptedTurn`]s. Each inference checks the [`Expectation`] of the next turn against the
+//! request and then plays the turn. [`ScriptedModel::load`] reads a script from a scenario, a TOML file.
 
 mod expectation;
 mod json_pointer;

@@ -5,9 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use crate::model::ChatRequest;
 use toolwit_core::Role;
 
-/// Returns the reason why a provider would reject the request, or `None` if the request is valid. Reasons are: a call without a
-/// result, a result without a call, a duplicate result, results out of order, two calls of one response with the same id, two
-/// tools with one name, and an empty history.
+/// Returns the reason why a provider would reject the request, or `None` if the request is valid. Reasons are: a call
+/// without a result, a result without a call, a duplicate result, results out of order, two calls of one response with
+/// the same id, two tools with one name, and an empty history.
 ///
 /// A scripted model is stricter than most providers, so that providers accept the requests that it accepts.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
@@ -18,10 +18,10 @@ pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
     if let Some(tool) = request.tools.iter().find(|tool| !names.insert(&tool.name)) {
         return Some(format!("the tool `{}` is declared twice", tool.name));
     }
-    let mut open: VecDeque<&str> = VecDeque::new();
+    let mut unanswered: VecDeque<&str> = VecDeque::new();
     for message in request.messages {
         if let Role::Tool { tool_call_id, .. } = &message.role {
-            match open.pop_front() {
+            match unanswered.pop_front() {
                 Some(id) if id == tool_call_id => continue,
                 Some(id) => {
                     return Some(format!(
@@ -31,18 +31,18 @@ pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
                 None => return Some(format!("the result of `{tool_call_id}` has no call")),
             }
         }
-        if let Some(id) = open.front() {
+        if let Some(id) = unanswered.front() {
             return Some(format!("the call `{id}` has no result"));
         }
-        let mut ids = HashSet::new();
+        let mut call_ids = HashSet::new();
         for call in message.tool_calls() {
-            if !ids.insert(call.id.as_str()) {
+            if !call_ids.insert(call.id.as_str()) {
                 return Some(format!("two calls share the id `{}`", call.id));
             }
-            open.push_back(&call.id);
+            unanswered.push_back(&call.id);
         }
     }
-    open.front().map(|id| format!("the call `{id}` has no result"))
+    unanswered.front().map(|id| format!("the call `{id}` has no result"))
 }
 
 #[cfg(test)]

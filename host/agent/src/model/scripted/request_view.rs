@@ -43,13 +43,13 @@ impl<'a> RequestView<'a> {
         self.tools.iter().any(|tool| tool.name.as_str() == name)
     }
 
-    /// Lists the declared tools for an error message, and names the one that is most similar to `name`, if any is.
+    /// Lists the declared tools for an error message, and names the most similar one if it is similar enough to `name`.
     pub(super) fn describe_tools(&self, name: &str) -> String {
         let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         if names.is_empty() {
             return "no tool is declared".to_owned();
         }
-        let mut text = format!("the declared tools are {}", quoted(&names));
+        let mut text = format!("the declared tools are {}", quoted_list(&names));
         let similarity = |other: &&str| strsim::jaro_winkler(name, other);
         let nearest = names
             .iter()
@@ -103,7 +103,7 @@ pub(super) fn excerpt(text: &str) -> String {
 }
 
 /// Lists names for an error message, at most [`NAMES_MAX`].
-pub(super) fn quoted(names: &[&str]) -> String {
+pub(super) fn quoted_list(names: &[&str]) -> String {
     let listed: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMES_MAX) {
         0 => listed.join(", "),

@@ -12,17 +12,17 @@ use super::template;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, DeclaredTool, ModelError, TokenUsage};
 use toolwit_core::{Message, ToolCall, ToolName};
 
-/// Number of bytes that count as one token.
+/// Number of bytes that count as one token in estimates.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// A model that plays its turns in order and checks the request against the expectation of each.
+/// A model that plays its turns in order. Before each turn, it checks the request against the expectation of the turn.
 ///
-/// It rejects a history that a provider would reject, such as a call without its result, and an inference after its last
-/// turn. [`ChatModel::finish`] fails if turns were not played. A turn that fails its checks remains the next turn.
+/// It rejects a history that a provider would reject, such as a call without its result, and an inference after its
+/// last turn. [`ChatModel::finish`] fails if turns were not played. A turn that fails its checks remains the next turn.
 ///
-/// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. Input counts the text,
-/// calls and call ids of all messages and the names, descriptions and schemas of all tools. Output counts text and calls.
-/// No input counts as cached.
+/// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. Input counts the
+/// text, calls and call ids of all messages and the names, descriptions and schemas of all tools. Output counts text
+/// and calls. No input counts as cached.
 ///
 /// ```
 /// use serde_json::json;
@@ -150,15 +150,15 @@ impl ScriptedModel {
         });
         let number = progress.played_turns + 1;
         let Some(turn) = self.turns.get(progress.played_turns) else {
-            let last = excerpt(request.messages.last().map_or("", Message::content));
+            let last_message = excerpt(request.messages.last().map_or("", Message::content));
             return Err(self.mismatch(format!(
-                "all {} turns were played, but there is another request, after {last}",
+                "all {} turns were played, but there is another request, after {last_message}",
                 self.turns.len()
             )));
         };
-        let failed = |why: String| self.mismatch(format!("turn {number} of {}: {why}", self.turns.len()));
+        let turn_error = |why: String| self.mismatch(format!("turn {number} of {}: {why}", self.turns.len()));
         if let Some(flaw) = turn.flaw().or_else(|| protocol::flaw(request)) {
-            return Err(failed(flaw));
+            return Err(turn_error(flaw));
         }
         let view = RequestView::new(request);
         let failures = turn
@@ -167,11 +167,11 @@ impl ScriptedModel {
             .map(|expected| expected.failures(&view))
             .unwrap_or_default();
         if !failures.is_empty() {
-            return Err(failed(failures.join("; ")));
+            return Err(turn_error(failures.join("; ")));
         }
         let outcome = match &turn.action {
             TurnAction::Respond { text, calls } => {
-                let response = respond(turn, text, calls, &view, progress.call_count).map_err(failed)?;
+                let response = respond(turn, text, calls, &view, progress.call_count).map_err(turn_error)?;
                 progress.call_count += response.tool_calls.len() as u64;
                 TurnOutcome::Responded(with_usage(response, turn.usage, request))
             }
@@ -182,7 +182,7 @@ impl ScriptedModel {
         Ok(outcome)
     }
 
-    /// Returns the error of this script.
+    /// Returns the error that the script does not match, with the reason.
     fn mismatch(&self, why: String) -> ModelError {
         ModelError::Script {
             message: format!("the script `{}` does not match: {why}", self.name),
@@ -217,16 +217,17 @@ impl ChatModel for ScriptedModel {
     fn finish(&self) -> Result<(), ModelError> {
         match self.turns_left() {
             0 => Ok(()),
-            left => {
-                let (played, all) = (self.turns.len() - left, self.turns.len());
-                Err(self.mismatch(format!("it ended after {played} of {all} turns")))
+            unplayed => {
+                let total = self.turns.len();
+                let played = total - unplayed;
+                Err(self.mismatch(format!("it ended after {played} of {total} turns")))
             }
         }
     }
 }
 
-/// Returns the response of a turn, with its references replaced by values of the request. `earlier_calls` is the number of
-/// calls in earlier responses.
+/// Returns the response of a turn, with its references replaced by values of the request. `earlier_calls` is the number
+/// of calls in earlier responses.
 fn respond(
     turn: &ScriptedTurn,
     text: &str,
@@ -258,13 +259,13 @@ fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: Ch
         let input = request.messages.iter().map(message_bytes).sum::<usize>();
         let tools = request.tools.iter().map(tool_bytes).sum::<usize>();
         let output = response.content.len() + response.tool_calls.iter().map(call_bytes).sum::<usize>();
-        TokenUsage::new(tokens(input + tools), 0, tokens(output))
+        TokenUsage::new(estimate_tokens(input + tools), 0, estimate_tokens(output))
     });
     response
 }
 
 /// Returns the estimated number of tokens, rounded up.
-fn tokens(bytes: usize) -> u64 {
+fn estimate_tokens(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 

@@ -8,11 +8,12 @@ use crate::model::{FinishReason, ModelError, TokenUsage};
 
 /// The behaviour of a scripted model in one inference: it calls tools, answers, fails or never responds.
 ///
-/// Text, tool names and the strings inside arguments can refer to values of the request, so that a run proves that data
-/// flows between calls: `{{result}}` is the latest tool result, `{{result.customer.id}}` a value inside it,
-/// `{{results.0.id}}` is the first result since the model's previous response, `{{search_customer.id}}` is the latest result of
-/// that tool and `{{prompt}}` the user's latest message. For keys that contain a dot, use a JSON pointer: `{{result/a.b/0}}`.
-/// An argument that consists of one reference takes the value with its type. `\{{` is a literal `{{`.
+/// Text, tool names and the strings inside arguments can contain references to values of the request. With them, a run
+/// proves that data flows between calls. `{{result}}` is the latest tool result, and `{{result.customer.id}}` a value
+/// inside it. `{{results.0.id}}` is a value inside the first result since the model's previous response, and
+/// `{{search_customer.id}}` a value inside the latest result of that tool. `{{prompt}}` is the user's latest message.
+/// For keys that contain a dot, use a JSON pointer: `{{result/a.b/0}}`. A string in the arguments that consists of one
+/// reference becomes the value with its type. `\{{` is a literal `{{`.
 ///
 /// ```
 /// use serde_json::json;
@@ -60,7 +61,7 @@ pub(super) enum CallArguments {
 }
 
 impl ScriptedTurn {
-    /// Calls a tool.
+    /// Creates a turn that calls a tool.
     #[must_use]
     pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
         Self::new(TurnAction::Respond {
@@ -69,7 +70,7 @@ impl ScriptedTurn {
         })
     }
 
-    /// Calls a tool with arguments that are sent unchanged, valid or not.
+    /// Creates a turn that calls a tool with arguments that are sent unchanged, valid or not.
     #[must_use]
     pub fn call_verbatim(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self::new(TurnAction::Respond {
@@ -78,7 +79,7 @@ impl ScriptedTurn {
         })
     }
 
-    /// Answers without a call, which ends the conversation's turn.
+    /// Creates a turn that answers without a call, which ends the run.
     #[must_use]
     pub fn answer(text: impl Into<String>) -> Self {
         Self::new(TurnAction::Respond {
@@ -87,26 +88,26 @@ impl ScriptedTurn {
         })
     }
 
-    /// Fails as a provider would.
+    /// Creates a turn that fails with an error, as a provider would.
     #[must_use]
     pub fn fail(error: ModelError) -> Self {
         Self::new(TurnAction::Fail(error))
     }
 
-    /// Never responds. The turn ends when the request is cancelled.
+    /// Creates a turn that never responds. It ends when the request is cancelled.
     #[must_use]
     pub fn silence() -> Self {
         Self::new(TurnAction::Silence)
     }
 
-    /// Calls another tool in the same turn. This has no effect on a turn that fails or never responds.
+    /// Adds a call to the turn. This has no effect on a turn that fails or never responds.
     #[must_use]
     pub fn and_call(self, tool: impl Into<String>, arguments: Value) -> Self {
         self.with_call(ScriptedCall::new(tool, arguments))
     }
 
-    /// Calls another tool in the same turn, with arguments that are sent unchanged, valid or not. This has no effect on a turn
-    /// that fails or never responds.
+    /// Adds a call with arguments that are sent unchanged, valid or not. This has no effect on a turn that fails or
+    /// never responds.
     #[must_use]
     pub fn and_call_verbatim(self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         self.with_call(ScriptedCall::verbatim(tool, arguments))
@@ -169,16 +170,16 @@ impl ScriptedTurn {
         self
     }
 
-    /// Returns the reason why the turn can never be played, or why its expectation can never fail, or `None` if the turn is
-    /// valid.
+    /// Returns the reason why the turn can never be played, or why its expectation can never fail, or `None` if the
+    /// turn is valid.
     pub(super) fn flaw(&self) -> Option<String> {
-        let action = match &self.action {
+        let action_flaw = match &self.action {
             TurnAction::Respond { text, calls } => {
                 template::text_flaw(text).or_else(|| calls.iter().find_map(ScriptedCall::flaw))
             }
             TurnAction::Fail(_) | TurnAction::Silence => None,
         };
-        action.or_else(|| self.expectation.as_ref().and_then(Expectation::flaw))
+        action_flaw.or_else(|| self.expectation.as_ref().and_then(Expectation::flaw))
     }
 }
 
@@ -201,10 +202,10 @@ impl ScriptedCall {
 
     /// Returns the reason why a reference in the call is malformed, or `None` if the call is valid.
     fn flaw(&self) -> Option<String> {
-        let arguments = match &self.arguments {
+        let arguments_flaw = match &self.arguments {
             CallArguments::Json(value) => template::value_flaw(value),
             CallArguments::Verbatim(_) => None,
         };
-        template::text_flaw(&self.tool).or(arguments)
+        template::text_flaw(&self.tool).or(arguments_flaw)
     }
 }

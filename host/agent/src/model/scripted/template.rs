@@ -19,7 +19,7 @@ enum TemplatePiece<'t> {
 /// A reference to a value of the request.
 #[derive(Debug, PartialEq)]
 struct TemplateReference<'t> {
-    /// The reference as it is in the template, for errors.
+    /// The text of the reference in the template, for errors.
     source_text: &'t str,
     source: ReferenceSource<'t>,
     /// The steps into the value. For [`ReferenceSource::Results`], the first step is the index of the result.
@@ -42,23 +42,23 @@ enum ReferenceSource<'t> {
 /// Replaces the references in a text by their values. Strings are inserted without quotes, other values as JSON.
 pub(super) fn fill_text(text: &str, request: &RequestView<'_>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
-    for piece in pieces(text)? {
+    for piece in split_template(text)? {
         match piece {
             TemplatePiece::Text(text) => filled.push_str(text),
             TemplatePiece::Reference(reference) => match reference.look_up(request)? {
                 Value::String(text) => filled.push_str(&text),
-                other => filled.push_str(&other.to_string()),
+                value => filled.push_str(&value.to_string()),
             },
         }
     }
     Ok(filled)
 }
 
-/// Replaces the references in all strings of a value. A string that consists of one reference becomes the referenced value
-/// with its type.
+/// Replaces the references in all strings of a value. A string that consists of one reference becomes the referenced
+/// value with its type.
 pub(super) fn fill_value(value: &Value, request: &RequestView<'_>) -> Result<Value, String> {
     Ok(match value {
-        Value::String(text) => match pieces(text)?.as_slice() {
+        Value::String(text) => match split_template(text)?.as_slice() {
             [TemplatePiece::Reference(reference)] => reference.look_up(request)?,
             _ => Value::String(fill_text(text, request)?),
         },
@@ -80,7 +80,7 @@ pub(super) fn fill_value(value: &Value, request: &RequestView<'_>) -> Result<Val
 
 /// Returns the reason why a reference in a text is malformed, or `None` if all references are valid.
 pub(super) fn text_flaw(text: &str) -> Option<String> {
-    pieces(text).err()
+    split_template(text).err()
 }
 
 /// Returns the reason why a reference in a string of a value is malformed, or `None` if all references are valid.
@@ -96,20 +96,20 @@ pub(super) fn value_flaw(value: &Value) -> Option<String> {
 impl<'t> TemplateReference<'t> {
     fn parse(source_text: &'t str) -> Result<Self, String> {
         let trimmed = source_text.trim();
-        let (source, rest) = match trimmed.find(['.', '/']) {
+        let (source_name, steps) = match trimmed.find(['.', '/']) {
             Some(position) => trimmed.split_at(position),
             None => (trimmed, ""),
         };
-        let path: Vec<String> = match rest.strip_prefix('.') {
+        let path: Vec<String> = match steps.strip_prefix('.') {
             Some(dotted) => dotted.split('.').map(str::to_owned).collect(),
-            None => json_pointer::parse(rest)?,
+            None => json_pointer::parse(steps)?,
         };
-        if rest.starts_with('.') && path.iter().any(String::is_empty) {
+        if steps.starts_with('.') && path.iter().any(String::is_empty) {
             return Err(format!(
                 "the reference `{{{{{source_text}}}}}` must not have an empty step"
             ));
         }
-        let source = match source {
+        let source = match source_name {
             "result" => ReferenceSource::Result,
             "prompt" => ReferenceSource::Prompt,
             "results" => ReferenceSource::Results,
@@ -135,7 +135,8 @@ impl<'t> TemplateReference<'t> {
         }
     }
 
-    /// Returns the value of the reference in a request. The error is the reason why the request does not have it.
+    /// Returns the value to which the reference refers. The error is the reason why the request does not have this
+    /// value.
     fn look_up(&self, request: &RequestView<'_>) -> Result<Value, String> {
         let (value, path) = match self.source {
             ReferenceSource::Prompt => (
@@ -143,18 +144,18 @@ impl<'t> TemplateReference<'t> {
                 self.path.as_slice(),
             ),
             ReferenceSource::Result => (
-                request.last_result(None).map(|answer| answer.value()),
+                request.last_result(None).map(|result| result.value()),
                 self.path.as_slice(),
             ),
             ReferenceSource::Tool(tool) => (
-                request.last_result(Some(tool)).map(|answer| answer.value()),
+                request.last_result(Some(tool)).map(|result| result.value()),
                 self.path.as_slice(),
             ),
             ReferenceSource::Results => {
                 let index = self.path.first().and_then(|index| index.parse::<usize>().ok());
-                let answer = index.and_then(|index| request.latest_results().get(index).copied());
+                let result = index.and_then(|index| request.latest_results().get(index).copied());
                 (
-                    answer.map(|answer| answer.value()),
+                    result.map(|result| result.value()),
                     self.path.get(1..).unwrap_or_default(),
                 )
             }
@@ -173,19 +174,19 @@ impl<'t> TemplateReference<'t> {
 }
 
 /// Splits a text into literals and references. `\{{` is a literal `{{`.
-fn pieces(text: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
+fn split_template(text: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some(position) = rest.find(OPEN) {
-        let (before, after) = (&rest[..position], &rest[position + OPEN.len()..]);
+    let mut remaining = text;
+    while let Some(position) = remaining.find(OPEN) {
+        let (before, after) = (&remaining[..position], &remaining[position + OPEN.len()..]);
         if let Some(before) = before.strip_suffix('\\') {
             pieces.extend([TemplatePiece::Text(before), TemplatePiece::Text(OPEN)]);
-            rest = after;
+            remaining = after;
             continue;
         }
         let end = after.find(CLOSE).ok_or_else(|| {
             format!(
-                "`{{{{` is not closed in {}; write `\\{{{{` for literal brackets",
+                "`{{{{` is not closed in {}; write `\\{{{{` for literal braces",
                 excerpt(text)
             )
         })?;
@@ -193,10 +194,10 @@ fn pieces(text: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
             pieces.push(TemplatePiece::Text(before));
         }
         pieces.push(TemplatePiece::Reference(TemplateReference::parse(&after[..end])?));
-        rest = &after[end + CLOSE.len()..];
+        remaining = &after[end + CLOSE.len()..];
     }
-    if !rest.is_empty() {
-        pieces.push(TemplatePiece::Text(rest));
+    if !remaining.is_empty() {
+        pieces.push(TemplatePiece::Text(remaining));
     }
     Ok(pieces)
 }
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn references_resolve_to_every_value_of_the_request() {
+    fn references_resolve_to_values_of_the_request() {
         let text = |text: &str| with_request(|request| fill_text(text, request)).unwrap();
         assert_eq!(text("{{find.id}} {{ find.n }} {{find/a.b/0}}"), "c-1 12.5 true");
         assert_eq!(
@@ -283,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_without_brackets_is_unchanged(text in "[^{]{0,40}") {
+        fn text_without_braces_is_unchanged(text in "[^{]{0,40}") {
             prop_assert_eq!(with_request(|request| fill_text(&text, request)), Ok(text.clone()));
         }
 

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use toolwit_core::{Message, ToolDefinition, ToolId, ToolName};
 
-fn declared(name: &str) -> DeclaredTool {
+fn declared_tool(name: &str) -> DeclaredTool {
     DeclaredTool {
         name: ToolName::parse(name).unwrap(),
         definition: Arc::new(ToolDefinition::new(ToolId::native(name), name, "", json!({}))),
@@ -27,7 +27,7 @@ async fn infer(
     model.chat(ChatRequest::new(messages, tools, &options, &cancel)).await
 }
 
-fn refusal(result: Result<ChatResponse, ModelError>) -> String {
+fn script_error(result: Result<ChatResponse, ModelError>) -> String {
     match result {
         Err(ModelError::Script { message }) => message,
         other => panic!("{other:?}"),
@@ -81,8 +81,8 @@ async fn a_failed_expectation_is_reported_with_its_turn_and_the_nearest_name() {
         .with_name("spend")
         .turn(ScriptedTurn::answer("never").with_expectation(expected))
         .answer("end");
-    let tools = [declared("search_customers"), declared("delete_all")];
-    let message = refusal(infer(&model, &[Message::user("hi")], &tools).await);
+    let tools = [declared_tool("search_customers"), declared_tool("delete_all")];
+    let message = script_error(infer(&model, &[Message::user("hi")], &tools).await);
     let parts = [
         "the script `spend` does not match: turn 1 of 2: ",
         "expected the tool `search_customer`, but the declared tools are `search_customers`, `delete_all`; the most similar is `search_customers`",
@@ -102,13 +102,13 @@ async fn requests_after_the_last_turn_and_unplayed_turns_are_errors() {
     infer(&model, &history, &[]).await.unwrap();
     assert!(model.finish().unwrap_err().to_string().contains("after 1 of 2 turns"));
     infer(&model, &history, &[]).await.unwrap();
-    assert!(refusal(infer(&model, &history, &[]).await).contains("all 2 turns were played"));
+    assert!(script_error(infer(&model, &history, &[]).await).contains("all 2 turns were played"));
 }
 
 #[tokio::test]
 async fn a_vacuous_expectation_built_in_rust_is_refused_too() {
     let model = ScriptedModel::new().turn(ScriptedTurn::answer("x").with_expectation(Expectation::new()));
-    assert!(refusal(infer(&model, &[Message::user("hi")], &[]).await).contains("never fail"));
+    assert!(script_error(infer(&model, &[Message::user("hi")], &[]).await).contains("never fail"));
 }
 
 // attack: F1, attack: F9
@@ -159,7 +159,7 @@ async fn four_bytes_count_as_a_token_unless_the_turn_sets_its_usage() {
     let model = ScriptedModel::new()
         .answer("12345")
         .turn(ScriptedTurn::answer("x").with_usage(TokenUsage::new(100, 50, 7)));
-    let (history, tools) = ([Message::user("123")], [declared("f")]);
+    let (history, tools) = ([Message::user("123")], [declared_tool("f")]);
     // 3 bytes of prompt, 1 of name, 2 of schema; 5 of answer.
     let response = infer(&model, &history, &tools).await.unwrap();
     assert_eq!(response.usage, TokenUsage::new(2, 0, 2));

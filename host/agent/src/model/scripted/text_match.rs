@@ -27,21 +27,21 @@ impl TextMatch {
         Self::default()
     }
 
-    /// Requires the result of this tool.
+    /// Requires the result to be that of this tool.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tool = Some(name.into());
         self
     }
 
-    /// Requires an error.
+    /// Requires the result to be an error.
     #[must_use]
     pub fn error(mut self) -> Self {
         self.is_error = Some(true);
         self
     }
 
-    /// Requires a success.
+    /// Requires the result to be a success.
     #[must_use]
     pub fn success(mut self) -> Self {
         self.is_error = Some(false);
@@ -69,7 +69,8 @@ impl TextMatch {
         self
     }
 
-    /// Requires JSON with this value at the JSON pointer. The empty pointer refers to the entire document.
+    /// Requires the text to be JSON with this value at the JSON pointer. The empty pointer refers to the entire
+    /// document.
     #[must_use]
     pub fn json(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
         self.json.push((pointer.into(), value.into()));
@@ -87,15 +88,15 @@ impl TextMatch {
         if self.lacks.iter().any(String::is_empty) {
             return Some("no text lacks the empty text, so the match can never hold".to_owned());
         }
-        let pointer = self
+        let pointer_flaw = self
             .json
             .iter()
             .find_map(|(pointer, _)| json_pointer::parse(pointer).err());
-        pointer.or_else(|| self.tool.as_deref().and_then(name_flaw))
+        pointer_flaw.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
-    /// Returns the reason why the match can never fail or never hold for a prompt, or has conditions on a result. Returns
-    /// `None` if it is valid.
+    /// Returns the reason why the match can never fail or never hold for a prompt, or has conditions on a result.
+    /// Returns `None` if it is valid.
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {
             (None, None) => self.flaw(),
@@ -184,7 +185,7 @@ fn is_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Returns whether two numbers are exactly equal, of which one is a float and the other an integer.
+/// Returns whether an integer and a float, in either order, are exactly equal.
 fn is_integer_equal_to_float(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     let (integer, float) = if a.is_f64() { (b, a) } else { (a, b) };
     let (Some(integer), Some(float)) = (integer.as_i128(), float.as_f64()) else {
@@ -193,12 +194,12 @@ fn is_integer_equal_to_float(a: &serde_json::Number, b: &serde_json::Number) -> 
     float.fract() == 0.0 && float.abs() < 2f64.powi(64) && float as i128 == integer
 }
 
-/// Returns the reason why this is not a valid tool name, or `None` if it is valid.
+/// Returns the reason why `name` is not a valid tool name, or `None` if it is valid.
 pub(super) fn name_flaw(name: &str) -> Option<String> {
     match ToolName::parse(name) {
         Some(_) => None,
         None => Some(format!(
-            "`{name}` is not a valid tool name: use 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`, and do not start with a digit"
+            "`{name}` is not a valid tool name: use 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`, and start with a letter or `_`"
         )),
     }
 }
@@ -229,21 +230,21 @@ mod tests {
 
     #[test]
     fn every_kind_of_match_can_hold_and_can_fail() {
-        let answer = ToolResultView {
+        let result = ToolResultView {
             tool: "spend",
             text: r#"{"amount": 12.5}"#,
             is_error: false,
         };
         let failures = |expected: &TextMatch| {
             let mut failures = Vec::new();
-            expected.check("the last result", answer, &mut failures);
+            expected.check("the last result", result, &mut failures);
             failures
         };
         let new = TextMatch::new;
         let holding = [
             new().tool("spend"),
             new().success(),
-            new().equals(answer.text),
+            new().equals(result.text),
             new().contains("12.5"),
             new().lacks("13"),
             new().json("/amount", 12.5),

@@ -41,8 +41,9 @@ A script makes several calls in one conversation, so that entities can be used:
 
 /// Call a tool without a model
 ///
-/// Prints the result to standard output: text unchanged, anything else as JSON. With -v, prints resource usage and guest output
-/// to standard error. With --json, the document is {"ok": true, "result", "artifacts", "usage"} or {"ok": false, "error"}.
+/// Prints the result to standard output: text unchanged, anything else as JSON. With -v, prints resource usage and
+/// guest output to standard error. With --json, the document is {"ok": true, "result", "artifacts", "usage"} or
+/// {"ok": false, "error"}.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Call {
@@ -56,8 +57,8 @@ pub(crate) struct Call {
     arguments: Vec<String>,
     /// Script of calls in one conversation: a file with lines of {"tool": …, "arguments": {…}}, or - for standard input
     ///
-    /// Methods of entities in a result can be called from the next line. After a failed call, the script continues. The exit
-    /// code is that of the worst call. With --json, each call prints one line: {"tool": …, "ok": …, …}.
+    /// Methods of entities in a result can be called from the next line. After a failed call, the script continues.
+    /// The exit code is that of the worst call. With --json, each call prints one line: {"tool": …, "ok": …, …}.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "arguments"], verbatim_doc_comment)]
     script: Option<String>,
     /// Stop the script at the first failed call
@@ -150,8 +151,8 @@ async fn call(
     Ok(outcome.exit())
 }
 
-/// Finds a tool of a plugin or of an MCP server. The servers are contacted only if the name does not select exactly one tool of
-/// a plugin.
+/// Finds a tool of a plugin or of an MCP server. The servers are contacted only if the name does not select exactly one
+/// tool of a plugin.
 async fn find_everywhere(
     session: &mut CallSession,
     host: &Toolwit,
@@ -183,8 +184,8 @@ fn call_context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
         .with_output(Arc::new(ToolOutput(printer)))
 }
 
-/// Compiles the plugin of a tool, with a spinner. Does nothing for a tool that is not from a plugin. An interrupt ends the
-/// wait, but not the compilation, which continues until the process ends.
+/// Compiles the plugin of a tool, with a spinner. Does nothing for a tool that is not from a plugin. An interrupt ends
+/// the wait, but not the compilation, which continues until the process ends.
 async fn compile_plugin(
     host: &Toolwit,
     tool: &dyn Tool,

@@ -106,7 +106,7 @@ struct ScriptRunner<'a> {
     session: CallSession,
 }
 
-/// The outcome of a call, with the name under which the tool was called.
+/// The outcome of a call, with the name or id of the tool in the script.
 #[derive(Serialize)]
 struct StepDocument<'a> {
     tool: &'a str,

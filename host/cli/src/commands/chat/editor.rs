@@ -49,7 +49,8 @@ pub(super) struct LineEditor {
 
 impl LineEditor {
     /// Creates the editor. Returns `None` if standard input, output and error are not all terminals, or if the terminal
-    /// cannot move its cursor. A history that cannot be read or written is kept in memory only; `warn` receives the reason.
+    /// cannot move its cursor. A history that cannot be read or written is kept in memory only; `warn` receives the
+    /// reason.
     pub(super) fn at_terminal(history: Option<&Path>, warn: impl Fn(String)) -> Option<Self> {
         let are_terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !are_terminals || variable("TERM").is_some_and(|terminal| terminal == "dumb") {
@@ -85,8 +86,8 @@ impl LineEditor {
         *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read panicked or
-    /// was dropped.
+    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read
+    /// panicked or was dropped.
     ///
     /// # Errors
     /// If the terminal cannot be used.
@@ -157,9 +158,10 @@ impl Completer for Completions {
 
 /// Returns the words that continue the last word of the text. Commands are at the start of a line only.
 fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
-    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let start = text.len() - last.len();
-    let fits = |word: &&String| !last.is_empty() && word.starts_with(last) && (start == 0 || !word.starts_with('/'));
+    let last_word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let start = text.len() - last_word.len();
+    let is_allowed_here = |word: &String| start == 0 || !word.starts_with('/');
+    let fits = |word: &&String| !last_word.is_empty() && word.starts_with(last_word) && is_allowed_here(word);
     words
         .iter()
         .filter(fits)
@@ -203,12 +205,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tab_completes_commands_at_the_start_and_tools_everywhere() {
+    fn tab_completes_commands_at_the_start_of_a_line_and_tools_everywhere() {
         let words = ["/tools", "tools_list", "add"].map(str::to_owned);
         let complete = |text: &str| {
-            let found = suggestions(&words, text);
-            let found = found.into_iter().map(|found| (found.span.start, found.value));
-            found.collect::<Vec<_>>()
+            let suggestions = suggestions(&words, text).into_iter();
+            let completions = suggestions.map(|suggestion| (suggestion.span.start, suggestion.value));
+            completions.collect::<Vec<_>>()
         };
         assert_eq!(complete("/to"), [(0, "/tools".to_owned())]);
         assert_eq!(complete("use\u{3000}too"), [(6, "tools_list".to_owned())]);
@@ -218,7 +220,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn history_belongs_to_its_owner_and_is_bounded() {
+    fn history_file_is_private_and_has_a_size_limit() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/history.txt");

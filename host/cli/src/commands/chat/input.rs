@@ -84,7 +84,7 @@ impl ChatInput {
                     EditorInput::Interrupt => Ok(ChatEvent::Interrupt),
                     EditorInput::End => Ok(ChatEvent::Line(Line::End)),
                     EditorInput::Stopped => {
-                        // Ends the line that is being typed, so that the output begins on a new one.
+                        // Ends the line that is being typed, so that the output begins on a new line.
                         write_stderr(Page::new().end());
                         Ok(ChatEvent::LateResult)
                     }

@@ -39,18 +39,18 @@ impl ChatSession<'_> {
             self.show_interrupted_run(conversation).await;
             return Exit::Usage;
         }
-        run.decided_again()
+        run.calls_to_run_again()
             .into_iter()
             .for_each(|call| self.answers.allow_again(call));
         let turn_cancel = self.interrupts.begin_turn();
         match conversation.resume_run(turn_cancel).await {
-            Some(ended) => self.end_turn(ended),
+            Some(outcome) => self.end_turn(outcome),
             None => self.print(Err(nothing_to_resume())),
         }
     }
 
-    /// Allows the call with this id or, if the id is empty, the only call that waits. The run continues when no call waits
-    /// any more.
+    /// Allows the call with this id or, if the id is empty, the only call that waits. The run continues when no call
+    /// waits any more.
     pub(super) async fn approve(&self, call: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         match question_about(call, &questions).or_else(|| single_question(&questions).filter(|_| call.is_empty())) {
@@ -59,8 +59,8 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Denies a call. If the first word of the text is the id of a call that waits, the text after the id is the reason.
-    /// Otherwise, the only call that waits is denied, and the complete text is the reason.
+    /// Denies a call. If the first word of the text is the id of a call that waits, the text after the id is the
+    /// reason. Otherwise, the only call that waits is denied, and the complete text is the reason.
     pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -74,7 +74,8 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Prepares the answer to a question. If it was the last open question, continues the run; otherwise, shows the others.
+    /// Prepares the answer to a question. If it was the last open question, continues the run; otherwise, shows the
+    /// others.
     async fn answer(
         &self,
         question: &RecordedApprovalRequest,
@@ -89,8 +90,8 @@ impl ChatSession<'_> {
         Exit::Success
     }
 
-    /// Returns the questions of the run that have no answer here or in the store. If the store cannot be read, prints the
-    /// error.
+    /// Returns the questions of the run that have no answer here or in the store. If the store cannot be read, prints
+    /// the error.
     async fn open_questions(&self, conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
         let run = conversation.interrupted_run();
         let questions = run.into_iter().flat_map(|run| run.pending_approvals());

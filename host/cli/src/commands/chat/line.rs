@@ -54,7 +54,7 @@ fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
     if count == 0 {
         return Ok(Line::End);
     }
-    // Before the text is decoded, because a line that is cut at the limit may end within a character.
+    // The length is checked before the text is decoded: a line that is cut at the limit may end within a character.
     check_length(&line)?;
     let line =
         String::from_utf8(line).map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn input_that_is_too_long_or_not_text_is_an_error() {
+    fn line_that_is_too_long_or_not_utf8_is_an_error() {
         assert_eq!(read_from(&mut &b""[..]).unwrap(), Line::End);
         let error = read_from(&mut &b"\xff\n"[..]).unwrap_err();
         assert!(error.message.contains("utf-8"), "{error}");

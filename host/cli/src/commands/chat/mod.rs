@@ -39,7 +39,7 @@ Commands in the chat:
   /wait               wait for a background call
   /resume             continue a run that was interrupted when its process ended
   /approve [CALL]     allow a call of that run that waits for an answer
-  /deny [CALL] TEXT   deny one; the model reads the text
+  /deny [CALL] TEXT   deny such a call; the model reads the text
   /resolve CALL HOW   decide about an interrupted call: done, not-done or run-again
   /help               list these commands
   /quit               end the session, as does Ctrl-D
@@ -49,9 +49,9 @@ Ctrl-C cancels the turn. A second one within 2 seconds ends the session.";
 
 /// Chat with a model that has the tools of plugins
 ///
-/// Each line of input is a message. Answers go to standard output as they arrive. Tool calls, results, injected tools and the
-/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it
-/// arrives.
+/// Each line of input is a message. Answers go to standard output as they arrive. Tool calls, results, injected tools
+/// and the model's reasoning go to standard error. At a terminal, the model answers the late result of a background
+/// call when it arrives.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
@@ -121,15 +121,16 @@ struct ChatSession<'s> {
     cancel: &'s CancellationToken,
     /// The answers to questions about calls of an earlier process.
     answers: PreparedAnswers,
-    /// Whether these questions need an answer before their run can continue, because no person can be asked during the run.
+    /// Whether these questions need an answer before their run can continue, because no person can be asked during the
+    /// run.
     needs_answers: bool,
     /// The store and the name of the session that stores the conversation, if there is one.
     stored_session: Option<(SqliteJournalStore, SessionId)>,
 }
 
 impl ChatSession<'_> {
-    /// Handles lines of input and late results until the input ends or the chat is cancelled. The exit code of a chat that
-    /// was not cancelled is that of the worst turn or command, or success if a person types the input.
+    /// Handles lines of input and late results until the input ends or the chat is cancelled. The exit code of a chat
+    /// that was not cancelled is that of the worst turn or command, or success if a person types the input.
     async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
         let mut worst = Exit::Success;
         loop {

@@ -19,8 +19,8 @@ pub(super) enum ChatCommand {
     Resume,
     /// Allows the call with this id or, if it is empty, the only call that waits for an answer.
     Approve(String),
-    /// Denies a call. If the first word is the id of a call that waits, the text after the id is the reason. Otherwise, the
-    /// only call that waits is denied, and the complete text is the reason.
+    /// Denies a call. If the first word is the id of a call that waits, the text after the id is the reason. Otherwise,
+    /// the only call that waits is denied, and the complete text is the reason.
     Deny(String),
     /// Decides whether a call took effect. The text is the id of the call, and `done`, `not-done` or `run-again`.
     Resolve(String),
@@ -35,8 +35,8 @@ pub(super) enum ChatCommand {
 impl ChatCommand {
     /// Parses a command without its slash.
     pub(super) fn parse(command: &str) -> Self {
-        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-        match (name, rest.trim()) {
+        let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        match (name, argument.trim()) {
             ("tools", text) => Self::Tools(text.to_lowercase()),
             ("budget", "") => Self::Budget,
             ("pin", "") => Self::Pin,
@@ -60,7 +60,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("/wait", "wait for a background call"),
     ("/resume", "continue a run that was interrupted when its process ended"),
     ("/approve [CALL]", "allow a call of that run that waits for an answer"),
-    ("/deny [CALL] TEXT", "deny one; the model reads the text"),
+    ("/deny [CALL] TEXT", "deny such a call; the model reads the text"),
     (
         "/resolve CALL HOW",
         "decide about an interrupted call: done, not-done or run-again",
@@ -102,7 +102,7 @@ pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> 
     let Some(text) = conversation.pin_last_message().await? else {
         let message = "the conversation has no message to keep";
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("`/pin` keeps the message before it"));
+            .with_suggestion("send a message first; `/pin` keeps the last message that you sent"));
     };
     let mut page = Page::new();
     page.styled(FAINT, "kept:").text(" ").text(first_sentence(text)).end();
@@ -140,8 +140,8 @@ pub(super) fn show_budget(conversation: &Conversation) -> Page {
         counted(process.calls() as usize, "tool call")
     ));
     page.text(format_args!(", ${:.4}", process.cost().as_usd())).end();
-    let left_cost = remaining.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
-    let left_cost = left_cost.unwrap_or_else(|| "no limit of cost".to_owned());
-    page.styled(FAINT, left_cost).end();
+    let remaining_cost = remaining.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
+    let remaining_cost = remaining_cost.unwrap_or_else(|| "no limit of cost".to_owned());
+    page.styled(FAINT, remaining_cost).end();
     page
 }

@@ -31,9 +31,10 @@ const CLONE_PLUGINS: [&str; 5] = ["calc", "customers", "quota", "redact", "text"
 
 /// Run a scripted conversation, without a key or network
 ///
-/// Builds plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of the repository in which the
-/// command was compiled, it builds only the plugin of the scenario, whose source is in the command. The model is scripted; the
-/// agent loop, the plugins and their results are real. With --json, prints the same document as `toolwit run --json`.
+/// Builds plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of the repository in which
+/// the command was compiled, it builds only the plugin of the scenario. The source of that plugin is part of this
+/// program. The model is scripted; the agent loop, the plugins and their results are real. With --json, prints the same
+/// document as `toolwit run --json`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 

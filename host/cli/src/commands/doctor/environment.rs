@@ -1,5 +1,5 @@
-//! Checks of the command's environment: metadata database, code cache, word vectors, a grants file that does not exist, and
-//! the toolchain for building plugins.
+//! Checks of the command's environment: metadata database, code cache, word vectors, a grants file that does not exist,
+//! and the toolchain for building plugins.
 
 use std::io;
 

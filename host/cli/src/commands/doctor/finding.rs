@@ -20,7 +20,8 @@ pub(super) enum Severity {
 /// A finding of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `vectors`, `toolchain`.
+    /// The check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `vectors`,
+    /// `toolchain`.
     pub(super) check: &'static str,
     pub(super) state: Severity,
     /// The plugin that the finding is about, or another part of the installation, such as `cache` or `cargo`.

@@ -1,5 +1,5 @@
-//! Checks of grants and secrets: rules without effect, grants that apply to no plugin, and values that a plugin requires but
-//! does not have.
+//! Checks of grants and secrets: rules without effect, grants that apply to no plugin, and values that a plugin
+//! requires but does not have.
 
 use std::collections::BTreeSet;
 

@@ -18,9 +18,9 @@ use toolwit::{Error, Phase};
 
 /// Diagnose the installation and suggest fixes
 ///
-/// Checks packages, the health of their tools, environment needs, grants, secrets, the metadata database, the code cache, word
-/// vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no problem, 3 if a package
-/// is broken, else 2.
+/// Checks packages, the health of their tools, environment needs, grants, secrets, the metadata database, the code
+/// cache, word vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no
+/// problem, 3 if a package is broken, else 2.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
@@ -77,8 +77,9 @@ fn findings_page(findings: &[Finding]) -> Page {
     page
 }
 
-/// Returns the exit code for an error that a check found, as the help of the command describes. Unlike in [`Exit::of`], every
-/// error of loading or linking means that a package is broken, and every other error is a problem of the installation.
+/// Returns the exit code for an error that a check found, as the help of the command describes. Unlike in [`Exit::of`],
+/// every error of loading or linking means that a package is broken, even an exceeded limit. The errors that are
+/// neither of a package nor an interrupt have the code 2.
 fn exit_of(error: &Error) -> Exit {
     match (error.phase, Exit::of(error)) {
         (_, Exit::Interrupted) => Exit::Interrupted,

@@ -1,4 +1,5 @@
-//! Checks of packages: broken packages, missing dynamic tools, WIT files that are not used, and tools whose last call failed.
+//! Checks of packages: broken packages, missing dynamic tools, WIT files that are not used, and tools whose last call
+//! failed.
 
 use super::finding::Findings;
 use crate::exit::Exit;

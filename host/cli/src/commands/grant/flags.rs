@@ -100,8 +100,8 @@ impl RuleFlags {
     }
 }
 
-/// Returns the kinds of the rules, each with a list of capabilities. The rules of a kind have an effect only if the component
-/// imports at least one of the listed capabilities.
+/// Returns the kinds of the rules, each with a list of capabilities. The rules of a kind have an effect only if the
+/// component imports at least one of the listed capabilities.
 pub(super) fn rule_kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
     let kinds = [
         (!rules.http.is_empty(), "http", &[Capability::Http][..]),
@@ -129,7 +129,7 @@ fn parse_all<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, RuleError>) 
 fn parse_directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Result<DirectoryRule, RuleError> {
     let parts = rule.split_once("::").filter(|(host, _)| !host.is_empty());
     let (host, guest) = parts.ok_or_else(|| malformed(rule, "DIR::GUEST"))?;
-    // Absolute, because the grant must not depend on the current directory of the shell.
+    // The path is made absolute, because the grant must not depend on the current directory of the shell.
     let absolute = std::path::absolute(Path::new(host)).map_err(|error| {
         RuleError::new(format!(
             "`{}` has no absolute path, because the current directory is unavailable: {error}",

@@ -83,16 +83,16 @@ fn customer(id: &str) -> Customer {
     }
 }
 
-async fn returned<T: Serialize + Clone + Send + Sync + 'static>(output: T) -> ToolResult {
+async fn result_of<T: Serialize + Clone + Send + Sync + 'static>(output: T) -> ToolResult {
     let tool = NativeTool::typed("find", "", move |_: NoArguments, _| {
         let output = output.clone();
         async move { Ok::<_, String>(output) }
     });
-    let call = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
-    call.unwrap()
+    let outcome = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
+    outcome.unwrap()
 }
 
-fn ids(result: &ToolResult) -> Vec<String> {
+fn entity_ids(result: &ToolResult) -> Vec<String> {
     let ids = result.providers.iter().map(|entity| entity.instance_id());
     ids.map(|id| id.unwrap_or_else(|| "no id".to_owned())).collect()
 }
@@ -100,7 +100,7 @@ fn ids(result: &ToolResult) -> Vec<String> {
 // accept: 28, accept: 29, accept: 39
 #[tokio::test]
 async fn a_returned_struct_is_an_entity_with_its_type_id_fields_and_tools() {
-    let result = returned(customer("c-1")).await;
+    let result = result_of(customer("c-1")).await;
     let expected = json!({
         "type": "customer",
         "id": "c-1",
@@ -110,7 +110,7 @@ async fn a_returned_struct_is_an_entity_with_its_type_id_fields_and_tools() {
     });
     assert_eq!(result.value, Some(expected.clone()));
     assert_eq!(result.for_llm, expected.to_string(), "in this order");
-    assert_eq!(ids(&result), ["c-1"]);
+    assert_eq!(entity_ids(&result), ["c-1"]);
     assert_eq!(result.downcast::<Customer>().unwrap().name, "Ada");
 }
 
@@ -123,23 +123,26 @@ async fn entities_are_found_in_lists_options_maps_and_records() {
         hits: Vec<Customer>,
         best: BTreeMap<String, Option<Customer>>,
     }
-    assert_eq!(ids(&returned(vec![customer("a"), customer("b")]).await), ["a", "b"]);
-    assert_eq!(ids(&returned(Some(customer("a"))).await), ["a"]);
-    assert!(returned(None::<Customer>).await.providers.is_empty());
+    assert_eq!(
+        entity_ids(&result_of(vec![customer("a"), customer("b")]).await),
+        ["a", "b"]
+    );
+    assert_eq!(entity_ids(&result_of(Some(customer("a"))).await), ["a"]);
+    assert!(result_of(None::<Customer>).await.providers.is_empty());
     let page = Page {
         total: 3,
         hits: vec![customer("a")],
         best: BTreeMap::from([("x".to_owned(), Some(customer("b"))), ("y".to_owned(), None)]),
     };
-    let result = returned(page).await;
-    assert_eq!(ids(&result), ["a", "b"]);
+    let result = result_of(page).await;
+    assert_eq!(entity_ids(&result), ["a", "b"]);
     assert_eq!(result.value.unwrap()["hits"][0]["type"], "customer");
 }
 
 #[tokio::test]
-async fn the_tools_of_many_entities_share_one_schema() {
-    let result = returned(vec![customer("a"), customer("b")]).await;
-    let [first, second] = [0, 1].map(|at| result.providers[at].tools()[0].definition().input_schema.clone());
+async fn the_entities_of_a_type_share_the_schemas_of_their_tools() {
+    let result = result_of(vec![customer("a"), customer("b")]).await;
+    let [first, second] = [0, 1].map(|index| result.providers[index].tools()[0].definition().input_schema.clone());
     assert!(Arc::ptr_eq(&first, &second), "derived once for the type");
 }
 
@@ -150,13 +153,13 @@ async fn nested_entities_are_found_and_methods_return_entities() {
         latest_order: Some(Order { number: 7 }),
         ..customer("c-1")
     };
-    let result = returned(ada).await;
-    assert_eq!(ids(&result), ["c-1", "7"], "in the order of the JSON");
+    let result = result_of(ada).await;
+    assert_eq!(entity_ids(&result), ["c-1", "7"], "in the order of the JSON");
     let orders = result.providers[0].tools()[1]
         .call(Arguments::new(), &ToolContext::new())
         .await;
     let orders = orders.unwrap();
-    assert_eq!(ids(&orders), ["7", "8"]);
+    assert_eq!(entity_ids(&orders), ["7", "8"]);
     assert_eq!(orders.providers[0].tools()[0].definition().name(), "purchase_7_cancel");
     assert_eq!(orders.value.unwrap()[0]["id"], "7", "the id by which tools find it");
     assert_eq!(orders.providers[0].rebinding(), Rebinding::Latest);
@@ -167,7 +170,7 @@ async fn nested_entities_are_found_and_methods_return_entities() {
 #[tokio::test]
 async fn the_tools_of_a_returned_struct_share_its_state() {
     let ada = customer("c-1");
-    let result = returned(ada.clone()).await;
+    let result = result_of(ada.clone()).await;
     let arguments = json!({"item": "pen"}).as_object().unwrap().clone();
     let tools = result.providers[0].tools();
     tools[0].call(arguments, &ToolContext::new()).await.unwrap();
@@ -178,19 +181,19 @@ async fn the_tools_of_a_returned_struct_share_its_state() {
 // accept: 31, accept: 148
 #[tokio::test]
 async fn the_id_is_a_method_a_field_or_a_number_that_the_host_assigns() {
-    let session = returned(Session).await;
-    assert_eq!(ids(&session), ["s-1"]);
+    let session = result_of(Session).await;
+    assert_eq!(entity_ids(&session), ["s-1"]);
     assert_eq!(
         session.value.unwrap(),
         json!({"type": "session", "id": "s-1", "available_tools": ["session_s1_end"]})
     );
-    let cursor = returned(Cursor { page: 1 }).await;
-    assert_eq!(ids(&cursor), ["no id"]);
+    let cursor = result_of(Cursor { page: 1 }).await;
+    assert_eq!(entity_ids(&cursor), ["no id"]);
     assert_eq!(cursor.providers[0].tools()[0].definition().name(), "cursor_1_next");
 }
 
 #[tokio::test]
-async fn json_is_plain_outside_of_a_result_and_a_conflicting_field_is_an_error() {
+async fn json_outside_of_a_result_has_fields_only_and_a_conflicting_field_is_an_error() {
     assert_eq!(serde_json::to_value(Cursor { page: 1 }).unwrap(), json!({"page": 1}));
 
     #[derive(Clone, crate::Entity)]
@@ -211,11 +214,11 @@ async fn json_is_plain_outside_of_a_result_and_a_conflicting_field_is_an_error()
     let tool = NativeTool::typed("find", "", |_: NoArguments, _| async {
         Ok::<_, String>(Event { kind: 1 })
     });
-    let refused = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
-    let message = refused.unwrap_err().report().message.clone();
+    let outcome = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
+    let message = outcome.unwrap_err().report().message.clone();
     assert!(message.contains("#[serde(rename = \"event_type\")]"), "{message}");
     assert_eq!(
-        ids(&returned(customer("a")).await),
+        entity_ids(&result_of(customer("a")).await),
         ["a"],
         "the next output is not affected"
     );

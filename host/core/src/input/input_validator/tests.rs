@@ -38,7 +38,7 @@ fn the_first_violations_are_reported_with_their_paths() {
     let many = message(schema.clone(), &json!({"a": vec![1; 1_000], "c": 0}));
     assert!(
         many.starts_with("/a/0: 1 is not"),
-        "one violation of many is reported: {many}"
+        "the first of many violations is reported: {many}"
     );
     let long = message(schema, &json!({"a": [{"x": "é".repeat(10_000)}], "c": 0}));
     assert!((400..700).contains(&long.len()), "a quoted value is cut: {long}");
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_budget_that_is_used_up_is_reported_whatever_the_outcome(steps in 1_u64..30, value in value()) {
+    fn a_small_budget_never_makes_valid_arguments_invalid(steps in 1_u64..30, value in value()) {
         let validator = InputValidator::of(&definition(json!({"type": "object", "additionalProperties": {"items": true}}))).unwrap();
         let arguments = json!({"a": [value, 1, 2, 3], "b": []});
         let mut budget = ValidationBudget { steps, ..validator.budget(u64::MAX, 0) };

@@ -7,11 +7,11 @@ use rusqlite::{Connection, Transaction, params};
 use crate::store::StoreError;
 use crate::store::record::MethodRecord;
 
-/// Replaces the methods of a package.
-pub(super) fn put(transaction: &Transaction<'_>, package: i64, methods: &[MethodRecord]) -> Result<(), StoreError> {
+/// Replaces the methods of the package whose row has this id.
+pub(super) fn put(transaction: &Transaction<'_>, package_id: i64, methods: &[MethodRecord]) -> Result<(), StoreError> {
     transaction
         .prepare_cached("DELETE FROM methods WHERE package = ?1")?
-        .execute([package])?;
+        .execute([package_id])?;
     let mut insert = transaction.prepare_cached(
         "INSERT OR REPLACE INTO methods (package, id, name, description, terms, entry_tools)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -19,7 +19,7 @@ pub(super) fn put(transaction: &Transaction<'_>, package: i64, methods: &[Method
     for method in methods {
         let entry_tools = serde_json::to_string(&method.entry_tools).unwrap_or_default();
         insert.execute(params![
-            package,
+            package_id,
             method.id,
             method.name,
             method.description,
@@ -47,8 +47,8 @@ pub(super) fn by_package(connection: &Connection) -> Result<HashMap<i64, Vec<Met
     })?;
     let mut methods: HashMap<i64, Vec<MethodRecord>> = HashMap::new();
     for row in rows {
-        let (package, method) = row?;
-        methods.entry(package).or_default().push(method);
+        let (package_id, method) = row?;
+        methods.entry(package_id).or_default().push(method);
     }
     Ok(methods)
 }

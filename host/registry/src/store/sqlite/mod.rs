@@ -22,8 +22,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a new
-    /// one.
+    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a
+    /// new one.
     ///
     /// # Errors
     /// Every [`StoreError`]. A file that is not a store is not changed.
@@ -36,8 +36,8 @@ impl SqliteStore {
     /// Opens the store like [`SqliteStore::open`], without blocking the runtime. The error names the file.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`], with the [`StoreError`] as its source; [`ErrorKind::Internal`] if a task of the host
-    /// panics.
+    /// [`ErrorKind::Configuration`], with the [`StoreError`] as its source; [`ErrorKind::Internal`] if the opening
+    /// task panics.
     pub async fn open_file(path: &Path) -> Result<Arc<Self>, Error> {
         let file = path.to_owned();
         let task_result = tokio::task::spawn_blocking(move || Self::open(&file)).await;

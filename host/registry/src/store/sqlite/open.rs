@@ -44,7 +44,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Opens a database file that only the owner can read. SQLite gives its log the same permissions.
+/// Opens a database file and creates it if it does not exist. On Unix, makes the file and its log files private to the
+/// owner.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     create_private_file(path).map_err(StoreError::File)?;
     let connection = configure_and_migrate(Connection::open(path)?)?;
@@ -61,7 +62,7 @@ pub(super) fn in_memory() -> Result<Connection, StoreError> {
 /// Checks that a database is a store or empty, sets its options and updates its schema.
 fn configure_and_migrate(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_WALL_MAX)?;
-    // Before any change: the path may be wrong, and the file may belong to another program.
+    // Checked before any change, because the path may be wrong, and the file may belong to another program.
     if !is_store(&connection)? {
         return Err(StoreError::Foreign);
     }
@@ -108,7 +109,7 @@ fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     Ok(application_id == APPLICATION_ID || (application_id == 0 && is_empty_or_has_tables))
 }
 
-/// Returns whether a file has the header of a store: only then is a damaged file renamed.
+/// Returns whether a file has the header of a store. A damaged file without this header is not renamed.
 fn has_store_header(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     /// The offset of the application id in the file format.
@@ -135,8 +136,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Renames a damaged store to `….damaged`, where a person can examine it, and deletes its log files. Replaces an earlier
-/// damaged store.
+/// Renames a damaged store to `….damaged`, where a person can examine it, and deletes its log files. Replaces an
+/// earlier damaged store.
 fn rename_damaged(path: &Path) -> std::io::Result<()> {
     fs::rename(path, with_suffix(path, ".damaged"))?;
     for suffix in LOG_SUFFIXES {

@@ -153,7 +153,7 @@ fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecor
 }
 
 /// Inserts or replaces the tools and the methods of a package. The health of a replaced tool remains.
-fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) -> Result<(), StoreError> {
+fn put_tools(transaction: &Transaction<'_>, package_id: i64, package: &PackageRecord) -> Result<(), StoreError> {
     let mut upsert = transaction.prepare_cached(
         "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
@@ -162,7 +162,7 @@ fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) ->
     for tool in &package.tools {
         upsert.execute(params![
             tool.id,
-            id,
+            package_id,
             tool.export,
             tool.description,
             tool.quality_percent,
@@ -170,7 +170,7 @@ fn put_tools(transaction: &Transaction<'_>, id: i64, package: &PackageRecord) ->
             tool.terms,
         ])?;
     }
-    methods::put(transaction, id, &package.methods)
+    methods::put(transaction, package_id, &package.methods)
 }
 
 /// Reads the tools of all packages, by the id of the package's row.
@@ -191,8 +191,8 @@ fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolReco
     })?;
     let mut tools: HashMap<i64, Vec<ToolRecord>> = HashMap::new();
     for row in rows {
-        let (package, tool) = row?;
-        tools.entry(package).or_default().push(tool);
+        let (package_id, tool) = row?;
+        tools.entry(package_id).or_default().push(tool);
     }
     Ok(tools)
 }
@@ -224,7 +224,8 @@ fn health_state(name: &str) -> HealthState {
     }
 }
 
-/// Converts a number for SQLite, which has no unsigned integers. A number out of range becomes the greatest signed integer.
+/// Converts a number for SQLite, which has no unsigned integers. A number out of range becomes the greatest signed
+/// integer.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

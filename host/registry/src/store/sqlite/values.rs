@@ -7,8 +7,8 @@ use toolwit_sandbox::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// Returns the prefix with which the column `key` of a bucket's keys begins, without the separator. It contains the length of
-/// the bucket's name, so that the prefixes of two buckets are never confused.
+/// Returns the common prefix of the values of the column `key` for all keys of a bucket, without the separator `/`. It
+/// contains the length of the bucket's name, so that two buckets never have the same prefix.
 fn bucket_prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
@@ -72,14 +72,14 @@ impl KeyValueStore for SqliteStore {
         after: Option<&str>,
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError> {
-        let after = after.map_or_else(|| bucket_prefix(bucket), |after| key_column(bucket, after));
+        let after_column = after.map_or_else(|| bucket_prefix(bucket), |after| key_column(bucket, after));
         let key_prefix = key_column(bucket, "");
         let columns = (|| {
             let connection = self.connection();
             let select = "SELECT key FROM key_values WHERE owner = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
             let mut statement = connection.prepare_cached(select)?;
             let keys_max = i64::try_from(keys_max).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![plugin, after, keys_max], |row| row.get(0))?;
+            let rows = statement.query_map(params![plugin, after_column, keys_max], |row| row.get(0))?;
             rows.collect::<Result<Vec<String>, rusqlite::Error>>()
         })();
         let columns = columns.map_err(unavailable)?;

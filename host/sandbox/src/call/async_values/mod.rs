@@ -1,5 +1,5 @@
-//! The streams and futures of a call: the host writes those of the arguments, and reads those of the result within the limit of
-//! the result.
+//! The streams and futures of a call: the host writes those of the arguments, and reads those of the result within the
+//! limit of the result.
 
 mod item;
 mod receive;
@@ -30,7 +30,7 @@ pub(super) async fn call_with_streams(
             // The handle of a method comes first and is not among `function.params`.
             let first_param = params.len().saturating_sub(function.params.len());
             for (field, value) in function.params.iter().zip(&mut params[first_param..]) {
-                accessor.with(|mut store| send::send(&mut store.as_context_mut(), &field.ty, value))?;
+                accessor.with(|mut store| send::insert_handles(&mut store.as_context_mut(), &field.ty, value))?;
             }
             func.call_concurrent(accessor, &params, results).await?;
             match (results.first_mut(), &function.result) {

@@ -17,7 +17,8 @@ use crate::link::host::host_state::HostState;
 use crate::link::limits::streams_too_large::StreamsTooLarge;
 use crate::values::types::{DATA_URL_START, WitType};
 
-/// Reads all streams and futures of a value at the same time, because the guest may write them in any order.
+/// Replaces each stream and future in a value by the value that is read from it. Reads all of them at the same time,
+/// because the guest may write them in any order.
 ///
 /// # Errors
 /// [`StreamsTooLarge`], and an error for a future that the guest drops without a value.
@@ -43,7 +44,8 @@ pub(super) async fn collect(
 /// The position of a stream or future in the result, and the receiver of the value that will replace it.
 type PendingValue<'a> = (&'a mut Val, oneshot::Receiver<Val>);
 
-/// Starts to read each stream and future in a value. Lists and variants have none, because inspection rejects such results.
+/// Starts to read each stream and future in a value, except in lists and variants: inspection rejects results with such
+/// streams and futures.
 fn start_reading<'a>(
     store: &mut StoreContextMut<'_, HostState>,
     ty: &WitType,
@@ -179,8 +181,8 @@ impl ByteBudget {
     }
 }
 
-/// Collects the items of a stream. Converts them and sends the value when wasmtime drops the collector at the end of the
-/// stream.
+/// Collects the items of a stream. At the end of the stream, wasmtime drops the collector, which then converts the
+/// items to a value and sends it.
 struct StreamCollector<T, F: FnOnce(Vec<T>) -> Val> {
     items: Vec<T>,
     budget: ByteBudget,
@@ -191,7 +193,7 @@ struct StreamCollector<T, F: FnOnce(Vec<T>) -> Val> {
 impl<T, F: FnOnce(Vec<T>) -> Val> Drop for StreamCollector<T, F> {
     fn drop(&mut self) {
         if let Some((sender, convert)) = self.destination.take() {
-            // Fails only if the call has ended, which needs no value.
+            // Fails only if the call has ended and needs no value.
             let _ = sender.send(convert(std::mem::take(&mut self.items)));
         }
     }
@@ -247,7 +249,7 @@ impl<T: Item> FutureConsumer<HostState> for FutureReceiver<T> {
         source.read(store, &mut read)?;
         if let (Some(value), Some(sender)) = (read, self.sender.take()) {
             self.budget.count(value.bytes_min());
-            // Fails only if the call has ended, which needs no value.
+            // Fails only if the call has ended and needs no value.
             let _ = sender.send(value.into_val());
         }
         Poll::Ready(Ok(()))

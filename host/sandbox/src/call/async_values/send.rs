@@ -9,8 +9,12 @@ use super::item::{Item, with_payload, with_scalar};
 use crate::link::host::host_state::HostState;
 use crate::values::types::{DATA_URL_START, WitType};
 
-/// Replaces the decoded items of each stream and future in an argument by a handle that delivers them to the guest.
-pub(super) fn send(store: &mut StoreContextMut<'_, HostState>, ty: &WitType, value: &mut Val) -> wasmtime::Result<()> {
+/// Replaces the decoded content of each stream and future in an argument by a handle from which the guest reads it.
+pub(super) fn insert_handles(
+    store: &mut StoreContextMut<'_, HostState>,
+    ty: &WitType,
+    value: &mut Val,
+) -> wasmtime::Result<()> {
     if !ty.holds_streams() {
         return Ok(());
     }
@@ -29,28 +33,28 @@ pub(super) fn send(store: &mut StoreContextMut<'_, HostState>, ty: &WitType, val
         }
         (WitType::List(item), Val::List(values)) => {
             for value in values {
-                send(store, item, value)?;
+                insert_handles(store, item, value)?;
             }
         }
         (WitType::Tuple(types), Val::Tuple(values)) => {
             for (ty, value) in types.iter().zip(values) {
-                send(store, ty, value)?;
+                insert_handles(store, ty, value)?;
             }
         }
         (WitType::Record(fields), Val::Record(values)) => {
             for (field, (_, value)) in fields.iter().zip(values) {
-                send(store, &field.ty, value)?;
+                insert_handles(store, &field.ty, value)?;
             }
         }
         (WitType::Variant(cases), Val::Variant(name, Some(value))) => {
             let case = cases.iter().find(|case| case.label.wit == *name);
             if let Some(ty) = case.and_then(|case| case.ty.as_ref()) {
-                send(store, ty, value)?;
+                insert_handles(store, ty, value)?;
             }
         }
         (WitType::Option(ty), Val::Option(Some(value)))
         | (WitType::Result { ok: Some(ty), .. }, Val::Result(Ok(Some(value))))
-        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => send(store, ty, value)?,
+        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => insert_handles(store, ty, value)?,
         _ => {}
     }
     Ok(())
@@ -72,7 +76,7 @@ fn future_from_val<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: V
     Ok(Val::Future(reader.try_into_future_any(store)?))
 }
 
-/// Returns the bytes of a text, or the bytes that a data URL encodes. Results have the same two forms.
+/// Returns the bytes of the argument for a `stream<u8>`: those that a data URL encodes, or those of any other text.
 fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
     match text.strip_prefix(DATA_URL_START) {
         Some(encoded) => Ok(STANDARD.decode(encoded)?),
@@ -80,7 +84,7 @@ fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
     }
 }
 
-/// Creates the error for a value that does not have the type of its stream or future. No argument causes it, because
+/// Creates the error for a value that does not have the type of its stream or future. It does not occur, because
 /// arguments are decoded by the same types.
 fn type_mismatch() -> wasmtime::Error {
     wasmtime::Error::msg("an argument is not a value of its type")

@@ -7,8 +7,8 @@ use crate::call::scope::Scope;
 use crate::link::compile::cache_location::CodeCacheLocation;
 use toolwit_core::{Arguments, DeferredWork, ToolContext, ToolResult};
 
-/// A guest whose result is the number of instructions that ran before it: start code counts, and so does the call.
-const COUNTING: &str = r#"(component
+/// A guest that counts how often its code ran in this instance: its start code, and each call. Returns the count.
+const COUNTING_GUEST: &str = r#"(component
     (core module $m
         (global $count (mut i32) (i32.const 0))
         (func $add (global.set $count (i32.add (global.get $count) (i32.const 1))))
@@ -17,8 +17,9 @@ const COUNTING: &str = r#"(component
     (core instance $i (instantiate $m))
     (func (export "run") (result u32) (canon lift (core func $i "run"))))"#;
 
-/// A guest that reads the clock in its start code, or in the call.
-fn reading_the_clock(start: &str, run: &str) -> String {
+/// Returns a guest that can read the clock with `(call $now)`. `start` is the body of its start function, `run` that of
+/// its tool.
+fn clock_guest(start: &str, run: &str) -> String {
     format!(
         r#"(component
             (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock (export "now" (func (result u64)))))
@@ -54,16 +55,17 @@ async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
     plugin
 }
 
-/// Calls the tool of a plugin, and waits until it is idle, on a clock that only moves while no task can run.
-async fn call(plugin: &Arc<Plugin>) -> ToolResult {
+/// Calls the tool of a plugin, and then waits until the plugin has been idle long enough for a spare instance. The
+/// clock is paused: it advances only while no task can run.
+async fn call_and_wait(plugin: &Arc<Plugin>) -> ToolResult {
     tokio::time::pause();
-    let result = call_at_once(plugin).await;
+    let result = call_without_wait(plugin).await;
     tokio::time::sleep(10 * IDLE_TIME).await;
     tokio::time::resume();
     result
 }
 
-async fn call_at_once(plugin: &Arc<Plugin>) -> ToolResult {
+async fn call_without_wait(plugin: &Arc<Plugin>) -> ToolResult {
     let deferred = DeferredWork::new();
     let context = ToolContext::new().with_extension(deferred.clone());
     let tools = plugin.tools(&Scope::new());
@@ -72,37 +74,37 @@ async fn call_at_once(plugin: &Arc<Plugin>) -> ToolResult {
     result
 }
 
-fn count(runtime: &Runtime) -> usize {
+fn spare_count(runtime: &Runtime) -> usize {
     runtime.spares.lock().spares.len()
 }
 
 #[tokio::test]
 async fn a_call_with_a_spare_instance_is_the_same_as_one_without() {
     let runtime = runtime(RuntimeOptions::default());
-    let plugin = plugin(&runtime, COUNTING).await;
-    let first = call(&plugin).await;
-    assert_eq!((first.for_llm.as_str(), count(&runtime)), ("2", 1));
+    let plugin = plugin(&runtime, COUNTING_GUEST).await;
+    let first = call_and_wait(&plugin).await;
+    assert_eq!((first.for_llm.as_str(), spare_count(&runtime)), ("2", 1));
     for _ in 0..2 {
-        let next = call(&plugin).await;
-        assert_eq!((next.for_llm.as_str(), count(&runtime)), ("2", 1));
+        let next = call_and_wait(&plugin).await;
+        assert_eq!((next.for_llm.as_str(), spare_count(&runtime)), ("2", 1));
         let (first, next) = (first.usage.unwrap(), next.usage.unwrap());
         assert_eq!((first.fuel, first.memory_bytes), (next.fuel, next.memory_bytes));
     }
 }
 
 #[tokio::test]
-async fn calls_that_follow_each_other_have_no_spare_instance_and_the_time_after_them_has_one() {
+async fn a_spare_instance_is_created_after_a_series_of_calls_and_not_between_them() {
     let runtime = runtime(RuntimeOptions::default());
-    let plugin = plugin(&runtime, COUNTING).await;
+    let plugin = plugin(&runtime, COUNTING_GUEST).await;
     tokio::time::pause();
     for _ in 0..3 {
-        call_at_once(&plugin).await;
+        call_without_wait(&plugin).await;
         tokio::task::yield_now().await;
-        assert_eq!(count(&runtime), 0);
+        assert_eq!(spare_count(&runtime), 0);
     }
     assert_eq!(runtime.spares.lock().planned.len(), 1, "one plan waits");
     tokio::time::sleep(10 * IDLE_TIME).await;
-    assert_eq!((count(&runtime), runtime.spares.lock().planned.len()), (1, 0));
+    assert_eq!((spare_count(&runtime), runtime.spares.lock().planned.len()), (1, 0));
 }
 
 #[tokio::test]
@@ -112,10 +114,10 @@ async fn a_spare_instance_has_the_rights_of_its_call() {
         ..RuntimeOptions::default()
     });
     for (runtime, is_frozen) in [(frozen, true), (runtime(RuntimeOptions::default()), false)] {
-        let plugin = plugin(&runtime, &reading_the_clock("", "(call $now)")).await;
-        let fresh = call(&plugin).await.for_llm;
-        assert_eq!(count(&runtime), 1);
-        let spare = call(&plugin).await.for_llm;
+        let plugin = plugin(&runtime, &clock_guest("", "(call $now)")).await;
+        let fresh = call_and_wait(&plugin).await.for_llm;
+        assert_eq!(spare_count(&runtime), 1);
+        let spare = call_and_wait(&plugin).await.for_llm;
         assert_eq!((fresh == "0", spare == "0"), (is_frozen, is_frozen), "{fresh} {spare}");
     }
 }
@@ -126,16 +128,19 @@ async fn start_code_that_calls_the_host_or_takes_long_runs_in_each_call() {
     let long = "(local $i i32) (local.set $i (i32.const 1000000)) \
                 (loop $l (br_if $l (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))";
     for (start, spares) in [("(drop (call $now))", 0), (long, 0), ("nop", 1)] {
-        call(&plugin(&runtime, &reading_the_clock(start, "i64.const 1")).await).await;
-        assert_eq!(count(&runtime), spares, "{start}");
+        call_and_wait(&plugin(&runtime, &clock_guest(start, "i64.const 1")).await).await;
+        assert_eq!(spare_count(&runtime), spares, "{start}");
     }
 }
 
 #[tokio::test]
-async fn a_spare_instance_fits_only_its_component_under_its_limits() {
+async fn a_spare_instance_is_used_only_for_its_component_and_its_limits_except_time() {
     let runtime = runtime(RuntimeOptions::default());
-    let (one, other) = (plugin(&runtime, COUNTING).await, plugin(&runtime, COUNTING).await);
-    call(&one).await;
+    let (one, other) = (
+        plugin(&runtime, COUNTING_GUEST).await,
+        plugin(&runtime, COUNTING_GUEST).await,
+    );
+    call_and_wait(&one).await;
     let context = ToolContext::new();
     let limits = one.limits_for(&context, false).unwrap();
     let less_fuel = CallLimits {
@@ -146,14 +151,15 @@ async fn a_spare_instance_fits_only_its_component_under_its_limits() {
         wall_max: limits.wall_max / 2,
         ..limits.clone()
     };
-    let (one, other) = (
-        one.linked_component(&context).await.unwrap(),
-        other.linked_component(&context).await.unwrap(),
+    let component = one.linked_component(&context).await.unwrap();
+    let other_component = other.linked_component(&context).await.unwrap();
+    assert!(runtime.spares.take(&other_component, &limits).is_none());
+    assert!(runtime.spares.take(&component, &less_fuel).is_none());
+    assert!(runtime.spares.take(&component, &less_time).is_some());
+    assert!(
+        runtime.spares.take(&component, &limits).is_none(),
+        "a spare instance is used once"
     );
-    assert!(runtime.spares.take(&other, &limits).is_none());
-    assert!(runtime.spares.take(&one, &less_fuel).is_none());
-    assert!(runtime.spares.take(&one, &less_time).is_some());
-    assert!(runtime.spares.take(&one, &limits).is_none(), "it is used once");
 }
 
 #[tokio::test]
@@ -162,21 +168,21 @@ async fn spare_instances_occupy_a_small_part_of_the_pool() {
         let runtime = runtime_with_slots(slots);
         let mut plugins = Vec::new();
         for _ in 0..3 {
-            plugins.push(plugin(&runtime, COUNTING).await);
+            plugins.push(plugin(&runtime, COUNTING_GUEST).await);
         }
         for plugin in &plugins {
-            call(plugin).await;
+            call_and_wait(plugin).await;
         }
-        assert_eq!(count(&runtime), spares);
+        assert_eq!(spare_count(&runtime), spares);
     }
 }
 
 #[tokio::test]
-async fn the_instance_of_an_unloaded_component_is_dropped() {
+async fn the_spare_instance_of_an_unloaded_component_is_dropped() {
     let runtime = runtime(RuntimeOptions::default());
-    let unloaded = plugin(&runtime, COUNTING).await;
-    call(&unloaded).await;
+    let unloaded = plugin(&runtime, COUNTING_GUEST).await;
+    call_and_wait(&unloaded).await;
     drop(unloaded);
-    call(&plugin(&runtime, COUNTING).await).await;
-    assert_eq!(count(&runtime), 1);
+    call_and_wait(&plugin(&runtime, COUNTING_GUEST).await).await;
+    assert_eq!(spare_count(&runtime), 1);
 }

@@ -13,14 +13,15 @@ use crate::link::host::host_state::HostState;
 use crate::link::limits::streams_too_large::StreamsTooLarge;
 use toolwit_core::Arguments;
 
-/// The number of events that are read from a stream at once.
+/// The maximum number of events that are read from a stream at once.
 const EVENTS_PER_READ: usize = 16;
 
-/// The assumed memory of an event in addition to its content, in bytes: the event itself, its text in the result, and an
-/// artifact.
+/// The assumed memory of an event in addition to its content, in bytes: the event itself, its text in the result, and
+/// an artifact.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// The assumed memory of an entry of an event's metadata, or of a translation, in addition to its name and value, in bytes.
+/// The assumed memory of an entry of an event's metadata, or of a translation, in addition to its name and value, in
+/// bytes.
 const ENTRY_BYTES: usize = 64;
 
 /// The function `call-tool`, with its arguments.
@@ -103,7 +104,7 @@ impl EventCollector {
             Ok(std::mem::take(&mut self.events))
         };
         if let Some(sender) = self.sender.take() {
-            // Fails only if the call has ended, which needs no events.
+            // Fails only if the call has ended and needs no events.
             let _ = sender.send(collected);
         }
     }
@@ -140,7 +141,7 @@ impl StreamConsumer<HostState> for EventCollector {
                 return Poll::Ready(Ok(StreamResult::Dropped));
             }
         }
-        // Events after an error are not read.
+        // An error ends the result, so no further events are read.
         let has_ended = read.iter().any(|event| matches!(event, ToolEvent::Error(_)));
         self.events.append(&mut read);
         if has_ended {
@@ -180,7 +181,7 @@ mod tests {
     use crate::contract::act::types::ActError;
 
     #[test]
-    fn the_texts_and_metadata_of_an_error_count() {
+    fn the_bytes_of_an_error_include_its_texts_and_metadata() {
         let text = || "x".repeat(10_000);
         let error = |message, metadata| {
             event_bytes(&ToolEvent::Error(ActError {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::types::{ActError, ContentPart, ToolEvent};
-use crate::contract::{cbor, reason};
+use crate::contract::{cbor, printable_reason};
 use toolwit_core::limits::{ARTIFACT_WEIGHT_MAX, ByteCount};
 use toolwit_core::text::{json_weight, parse_json, printable};
 use toolwit_core::{Artifact, Error, ErrorKind, Phase, ToolResult};
@@ -13,7 +13,7 @@ use toolwit_core::{Artifact, Error, ErrorKind, Phase, ToolResult};
 /// The maximum length of a media type or of an error kind, in characters.
 const LABEL_CHARS_MAX: usize = 100;
 
-/// The media type for content whose own one is missing or invalid.
+/// The media type of content that has none, or an invalid one.
 const DEFAULT_MEDIA_TYPE: &str = "application/octet-stream";
 
 /// The error kind of ACT for a session that does not exist.
@@ -23,8 +23,8 @@ const SESSION_NOT_FOUND: &str = "std:session-not-found";
 /// error.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for JSON or CBOR that is invalid or too large. Also the error event, if its kind has a corresponding
-/// [`ErrorKind`] and no content precedes it.
+/// [`ErrorKind::Tool`] for JSON or CBOR that is invalid or too large. Also the error event, if its kind has a
+/// corresponding [`ErrorKind`] and no content precedes it.
 pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     let mut content = CallContent::default();
     for event in events {
@@ -36,7 +36,7 @@ pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     Ok(content.into_result())
 }
 
-/// The content of the events so far.
+/// The content of the events that were converted so far.
 #[derive(Default)]
 struct CallContent {
     pieces: Vec<Piece>,
@@ -75,15 +75,16 @@ impl CallContent {
 
     /// Adds bytes as an artifact. Returns a text for the model with the media type and the size of the bytes.
     fn add_binary(&mut self, media_type: &str, data: &[u8]) -> Piece {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
-        let is_media_type = media_type.len() <= LABEL_CHARS_MAX && media_type.chars().all(is_plain);
+        let is_media_type_char = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
+        let is_media_type = media_type.len() <= LABEL_CHARS_MAX && media_type.chars().all(is_media_type_char);
         let kind = if is_media_type { media_type } else { DEFAULT_MEDIA_TYPE };
         self.artifacts
             .push(Artifact::new(kind, json!({"data": STANDARD.encode(data)})));
         Piece::Text(format!("[{kind}, {}]", ByteCount(data.len() as u64)))
     }
 
-    /// Returns the result. A single JSON value becomes its value, no content becomes null, and everything else becomes text.
+    /// Returns the result of a call without an error event. If the content is one JSON value, that is the value of the
+    /// result. The value is null without content. Any other content becomes text.
     fn into_result(mut self) -> ToolResult {
         let mut result = match (self.pieces.pop(), self.pieces.is_empty()) {
             (None, _) => ToolResult::value(Value::Null),
@@ -105,8 +106,10 @@ impl CallContent {
         texts.collect::<Vec<_>>().join("\n")
     }
 
+    /// Returns the outcome of a call that ended with an error event: an error if the kind of the event has a
+    /// corresponding [`ErrorKind`] and there is no content, and otherwise a failed result.
     fn into_failure(mut self, error: ActError) -> Result<ToolResult, Error> {
-        let message = reason(&error.message.into_text());
+        let message = printable_reason(&error.message.into_text());
         let kind = match error.kind.as_str() {
             "std:invalid-args" => Some(ErrorKind::InvalidArguments),
             "std:not-found" => Some(ErrorKind::ToolUnavailable),
@@ -121,10 +124,10 @@ impl CallContent {
         }
         let kind: String = printable(&error.kind).chars().take(LABEL_CHARS_MAX).collect();
         self.pieces.push(Piece::Text(message.clone()));
-        let mut failed = ToolResult::error(self.joined_text());
-        failed.value = Some(json!({"kind": kind, "message": message}));
-        failed.artifacts = self.artifacts;
-        Ok(failed)
+        let mut result = ToolResult::error(self.joined_text());
+        result.value = Some(json!({"kind": kind, "message": message}));
+        result.artifacts = self.artifacts;
+        Ok(result)
     }
 }
 
@@ -135,8 +138,8 @@ fn session_required(reason: &str) -> Error {
         .with_suggestion("use tools that need no session, or run the component in a host of ACT")
 }
 
-/// Parses the content of the media type `application/json`. The memory of the value is estimated from the text, so that content
-/// that would take too much is not parsed.
+/// Parses content of the media type `application/json`. Content is not parsed if its value would take too much memory,
+/// by an estimate from the text.
 fn parse_json_content(data: &[u8]) -> Result<Value, Error> {
     if json_weight(data) > ARTIFACT_WEIGHT_MAX {
         let memory_max = ByteCount(ARTIFACT_WEIGHT_MAX as u64);

@@ -4,19 +4,19 @@ use wasmtime::Store;
 use wasmtime::component::Func;
 
 use super::types::{ActError, ListToolsResponse, Metadata, ToolDefinition};
-use crate::contract::{ContractFunction, cbor, reason};
+use crate::contract::{ContractFunction, cbor, printable_reason};
 use crate::link::host::host_state::HostState;
 use crate::values::dynamic_export::ListedTool;
 use serde_json::Value;
 use toolwit_core::EffectClass;
 
-/// The key of a tool's metadata for a tool that changes nothing.
+/// The metadata key of a tool that changes nothing.
 const READ_ONLY: &str = "std:read-only";
-/// The key for a tool whose repeated calls have no further effect.
+/// The metadata key of a tool that has no further effect if it is called again.
 const IDEMPOTENT: &str = "std:idempotent";
-/// The key for a tool that can delete or overwrite data.
+/// The metadata key of a tool that can delete or overwrite data.
 const DESTRUCTIVE: &str = "std:destructive";
-/// The keys for texts about when to use a tool, and when not.
+/// The metadata keys of texts about when to use a tool, and when not to use it.
 const HINT_KEYS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
 
 /// The function `list-tools`.
@@ -32,8 +32,8 @@ impl ContractFunction for ListTools {
     }
 
     async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<Self::Output> {
-        let list = func.typed::<(Metadata,), (Self::Output,)>(&*store)?;
-        let (response,) = list.call_async(store, (Metadata::new(),)).await?;
+        let list_tools = func.typed::<(Metadata,), (Self::Output,)>(&*store)?;
+        let (response,) = list_tools.call_async(store, (Metadata::new(),)).await?;
         Ok(response)
     }
 }
@@ -42,7 +42,7 @@ impl ContractFunction for ListTools {
 pub(crate) fn listed_tools(response: Result<ListToolsResponse, ActError>) -> Result<Vec<ListedTool>, String> {
     match response {
         Ok(response) => Ok(response.tools.into_iter().map(listed_tool).collect()),
-        Err(error) => Err(reason(&error.message.into_text())),
+        Err(error) => Err(printable_reason(&error.message.into_text())),
     }
 }
 
@@ -53,7 +53,7 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
         .iter()
         .filter_map(|key| metadata_value(&definition.metadata, key))
     {
-        if let Some(hint) = localized(hint) {
+        if let Some(hint) = localized_text(hint) {
             description.push_str("\n\n");
             description.push_str(&hint);
         }
@@ -67,8 +67,8 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims, or `None` without a claim. A destructive tool is never read-only, and a
-/// read-only tool is also idempotent.
+/// Returns the effect class that the metadata claims, or `None` without a claim. If it claims several, [`DESTRUCTIVE`]
+/// takes precedence over [`READ_ONLY`], which takes precedence over [`IDEMPOTENT`].
 fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
     let is_set = |key: &str| metadata_value(metadata, key) == Some(Value::Bool(true));
     if is_set(DESTRUCTIVE) {
@@ -88,9 +88,9 @@ fn metadata_value(metadata: &Metadata, key: &str) -> Option<Value> {
     cbor::decode(encoded).ok()
 }
 
-/// Returns a text of the metadata: the string itself, or, from a map of translations, the English text, or the first text if
-/// there is no English one. Returns `None` for any other value.
-fn localized(value: Value) -> Option<String> {
+/// Returns a text of the metadata. The value is a string or a map of translations. From a map, returns the text with
+/// the key `en`, or else the first text. Returns `None` for any other value.
+fn localized_text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
         Value::Object(texts) => {

@@ -13,16 +13,17 @@ const SECTION: &str = "act:component";
 /// Returns the manifest that a component has in a section `act:component`, as JSON. Returns `None` if there is no such
 /// section before the end of the component, or before its first invalid byte.
 ///
-/// The capabilities in the manifest are requests of the author. They grant nothing. Blocks for milliseconds per megabyte.
+/// The capabilities in the manifest are requests of the author. They grant nothing. Blocks for milliseconds per
+/// megabyte.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if the section is larger than [`REQUESTS_BYTES_MAX`], is not valid CBOR, nests too deeply, has
-/// too many parts, or has a key that is a list or a map.
+/// [`ErrorKind::Configuration`] if the section is larger than [`REQUESTS_BYTES_MAX`], is not valid CBOR, nests too
+/// deeply, has too many parts, or has a key that is a list or a map.
 pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
     let Some(section) = section_of(component) else {
         return Ok(None);
     };
-    let refused = |why: String| {
+    let unusable = |why: String| {
         let message = format!("the section `{SECTION}` of the component cannot be used: {why}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     };
@@ -32,14 +33,14 @@ pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
             ByteCount(section.len() as u64),
             ByteCount(REQUESTS_BYTES_MAX)
         );
-        return Err(refused(why));
+        return Err(unusable(why));
     }
-    let manifest = cbor::decode(section).map_err(|error| refused(error.to_string()))?;
+    let manifest = cbor::decode(section).map_err(|error| unusable(error.to_string()))?;
     Ok(Some(manifest))
 }
 
-/// Finds the section with the manifest. Build tools write it into the component. A Rust macro writes it into the core module
-/// inside the component.
+/// Finds the section with the manifest. Build tools write the section into the component. A Rust macro writes it into
+/// the core module inside the component.
 fn section_of(component: &[u8]) -> Option<&[u8]> {
     Parser::new(0)
         .parse_all(component)

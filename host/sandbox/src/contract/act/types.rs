@@ -17,7 +17,8 @@ pub(crate) enum LocalizedString {
 }
 
 impl LocalizedString {
-    /// Returns the text in English if there is one, or else the first.
+    /// Returns the text in English if there is one, or else the first text. Returns an empty text if there are no
+    /// texts.
     pub(super) fn into_text(self) -> String {
         match self {
             Self::Plain(text) => text,
@@ -32,7 +33,7 @@ impl LocalizedString {
     }
 }
 
-/// An error of a component.
+/// An error that a component returns.
 #[derive(ComponentType, Lift)]
 #[component(record)]
 pub(crate) struct ActError {
@@ -41,7 +42,7 @@ pub(crate) struct ActError {
     pub(super) metadata: Metadata,
 }
 
-/// The tools of a component.
+/// The response of `list-tools`.
 #[derive(ComponentType, Lift)]
 #[component(record)]
 pub(crate) struct ListToolsResponse {

@@ -1,25 +1,25 @@
-//! The round-trip property of the conversion, which a fuzzer checks.
+//! The round-trip property of the conversion, which a fuzzer and the property tests check.
 
 use serde_json::{Map, Value};
 use toolwit_core::limits::ARGUMENT_PARTS_MAX;
 
 use super::{CborError, DEPTH_MAX, decode, encode};
 
-/// Checks that `decode` refuses the data, or returns a value within the limits that is the same after it is encoded and
-/// decoded again.
+/// Checks that `decode` refuses the data or returns a value within the limits. Checks also that encoding and decoding
+/// such a value again returns the same value.
 ///
 /// # Panics
-/// If a step fails, which means that the fuzzer has found a bug.
+/// If a check fails, which means that the conversion has a bug.
 pub(crate) fn check_round_trip(data: &[u8]) {
     let Ok(value) = decode(data) else { return };
     let (depth, parts) = (depth(&value), parts(&value));
     assert!(depth <= DEPTH_MAX, "{depth} levels: {value}");
-    // An item takes one byte at least, so that no input becomes much larger.
+    // Each part takes at least one byte of CBOR, so a value has at most as many parts as the data has bytes.
     assert!(parts <= ARGUMENT_PARTS_MAX.min(data.len()), "{parts} parts: {value}");
     let fields = Map::from_iter([("value".to_owned(), value)]);
     match decode(&encode(&fields)) {
-        Ok(again) => assert_eq!(again, Value::Object(fields)),
-        // The map around the value is one more level, with two more parts.
+        Ok(decoded_again) => assert_eq!(decoded_again, Value::Object(fields)),
+        // The map around the value adds one level and two parts.
         Err(error) => {
             let is_at_limit = depth == DEPTH_MAX || parts + 2 > ARGUMENT_PARTS_MAX;
             assert_eq!((error, is_at_limit), (CborError::TooLarge, true), "{fields:?}");
@@ -27,7 +27,7 @@ pub(crate) fn check_round_trip(data: &[u8]) {
     }
 }
 
-/// Returns the nesting depth of a value; 0 for a scalar.
+/// Returns the depth of the deepest value inside a value. The outermost value has depth 0.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Array(items) => items.iter().map(depth).max(),

@@ -1,4 +1,5 @@
-//! Tests of the mapping between CBOR and JSON: the examples of the standard, hostile bytes, and properties of generated ones.
+//! Tests of the conversion between CBOR and JSON: the examples of the standard, hostile bytes, and properties of
+//! generated values.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use proptest::collection::{btree_map, vec};
@@ -7,12 +8,12 @@ use serde_json::json;
 
 use super::*;
 
-fn bytes(hex: &str) -> Vec<u8> {
-    let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-    (0..hex.len()).step_by(2).map(digit).collect()
+fn from_hex(hex: &str) -> Vec<u8> {
+    let byte = |start: usize| u8::from_str_radix(&hex[start..start + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
 }
 
-fn hex(value: &Value) -> String {
+fn encode_to_hex(value: &Value) -> String {
     let encoded = encode(value.as_object().unwrap());
     encoded.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -34,21 +35,28 @@ fn encoding_is_deterministic() {
         (json!("\u{fc}"), "62c3bc"),
         (json!([false, true, null]), "83f4f5f6"),
     ] {
-        assert_eq!(hex(&json!({"a": value})), format!("a16161{encoded}"), "{value}");
+        assert_eq!(
+            encode_to_hex(&json!({"a": value})),
+            format!("a16161{encoded}"),
+            "{value}"
+        );
     }
     let unordered = json!({"bb": 1, "c": 2, "aa": 3, "": 4});
-    assert_eq!(hex(&unordered), "a46004616302626161036262620".to_owned() + "1");
+    assert_eq!(
+        encode_to_hex(&unordered),
+        "a46004616302626161036262620".to_owned() + "1"
+    );
 }
 
 #[test]
-fn what_is_encoded_decodes_to_the_same_value() {
+fn an_encoded_value_decodes_to_the_same_value() {
     let value =
         json!({"text": "x".repeat(10_000), "list": [1, -7, 2.5, null, true, {"a": []}], "n": i64::MIN, "m": u64::MAX});
     assert_eq!(decode(&encode(value.as_object().unwrap())).unwrap(), value);
 }
 
 #[test]
-fn other_encodings_of_guests_are_read() {
+fn encodings_that_the_host_does_not_write_are_read() {
     for (encoded, value) in [
         ("9f01ff", json!([1])),
         ("bf616101ff", json!({"a": 1})),
@@ -64,7 +72,7 @@ fn other_encodings_of_guests_are_read() {
         ("1801", json!(1)),
         ("f93c00", json!(1.0)),
     ] {
-        assert_eq!(decode(&bytes(encoded)).unwrap(), value, "{encoded}");
+        assert_eq!(decode(&from_hex(encoded)).unwrap(), value, "{encoded}");
     }
 }
 
@@ -88,11 +96,11 @@ fn damaged_and_huge_cbor_is_refused() {
         (&deep, CborError::TooLarge),
         (&many, CborError::TooLarge),
     ] {
-        assert_eq!(decode(&bytes(encoded)), Err(error), "{encoded:.40}");
+        assert_eq!(decode(&from_hex(encoded)), Err(error), "{encoded:.40}");
     }
 }
 
-/// Returns JSON of every kind that arguments can have, nested up to four levels deep.
+/// Generates JSON of every kind that arguments can have, nested up to four levels deep.
 fn json_value() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -112,7 +120,8 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Returns the bytes of headers and of random data, which are CBOR more often than random bytes alone.
+/// Generates CBOR headers mixed with numbers, texts and random bytes. The result is valid CBOR more often than random
+/// bytes.
 fn near_cbor() -> impl Strategy<Value = Vec<u8>> {
     let header = (0..8_u8, prop_oneof![0..=23_u8, 24..=31_u8]).prop_map(|(kind, detail)| vec![kind << 5 | detail]);
     let number = any::<u32>().prop_map(|number| number.to_be_bytes().to_vec());
@@ -147,9 +156,9 @@ proptest! {
         end in any::<prop::sample::Index>(),
     ) {
         let mut bytes = encode(&fields.into_iter().collect());
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
+        for (index, byte) in changes {
+            let position = index.index(bytes.len());
+            bytes[position] = byte;
         }
         check_round_trip(&bytes);
         check_round_trip(&bytes[..end.index(bytes.len())]);
@@ -165,12 +174,13 @@ proptest! {
 
 // attack: B4
 #[test]
-fn keys_are_scalars_so_that_nested_ones_do_not_grow() {
+fn keys_that_are_lists_or_maps_are_refused() {
     for depth in [1, 30, 63] {
-        // A map whose key is a map ... whose key is a quote, which each level would escape again.
+        // Maps that are nested as keys, around a quote. If keys became the text of their JSON, each level would escape
+        // the quote again.
         let bytes = [vec![0xa1; depth], vec![0x61, b'"'], vec![0x00; depth]].concat();
-        let refused = decode(&bytes).err();
-        assert_eq!(refused, (depth > 1).then_some(CborError::CompositeKey), "{depth}");
+        let error = decode(&bytes).err();
+        assert_eq!(error, (depth > 1).then_some(CborError::CompositeKey), "{depth}");
     }
     assert_eq!(
         decode(&[0xa1, 0xc1, 0x80, 0x00]),

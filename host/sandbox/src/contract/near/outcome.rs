@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wasmtime::component::{ComponentType, Lift};
 
-use crate::contract::reason;
+use crate::contract::printable_reason;
 use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
 use toolwit_core::text::{json_weight, parse_json};
 use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
@@ -65,7 +65,7 @@ impl FailureKind {
 }
 
 impl GuestFailure {
-    /// Creates a failure of the versions before 0.4, which has no kind of its own.
+    /// Creates a failure from the error of a version before 0.4, which has no kind.
     pub(super) fn of_text(message: String) -> Self {
         Self {
             kind: FailureKind::OperationFailed,
@@ -78,19 +78,19 @@ impl GuestFailure {
 /// Converts the outcome of a call.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArguments`] for the kind `input`, and [`ErrorKind::Denied`] for `network-denied`. Every other failure
-/// is a result.
+/// [`ErrorKind::InvalidArguments`] for the kind `input`, and [`ErrorKind::Denied`] for `network-denied`. Every other
+/// failure is a result.
 pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     match outcome {
         NearOutcome::Success(None) => Ok(ToolResult::value(Value::Null)),
-        NearOutcome::Success(Some(output)) => Ok(success(output)),
+        NearOutcome::Success(Some(output)) => Ok(convert_output(output)),
         NearOutcome::Failure(failure) => convert_failure(failure),
     }
 }
 
-/// Converts an output. An output that is not JSON becomes a text, as in IronClaw, and so does JSON that would take more than
-/// [`ARTIFACT_WEIGHT_MAX`] bytes of memory.
-fn success(output: String) -> ToolResult {
+/// Converts an output to the value of its JSON, or to a text if it is not JSON, as in IronClaw. JSON that would take
+/// more than [`ARTIFACT_WEIGHT_MAX`] bytes of memory also becomes a text.
+fn convert_output(output: String) -> ToolResult {
     let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());
     match parsed.flatten() {
         Some(value) => ToolResult::value(value),
@@ -98,10 +98,10 @@ fn success(output: String) -> ToolResult {
     }
 }
 
-/// Converts a failure.
+/// Converts a failure to an error if its kind has a corresponding [`ErrorKind`], and otherwise to a failed result.
 fn convert_failure(failure: GuestFailure) -> Result<ToolResult, Error> {
-    let code = failure.code.as_deref().map(reason);
-    let message = reason(
+    let code = failure.code.as_deref().map(printable_reason);
+    let message = printable_reason(
         failure
             .message
             .as_deref()
@@ -116,10 +116,10 @@ fn convert_failure(failure: GuestFailure) -> Result<ToolResult, Error> {
     if let Some(kind) = kind {
         return Err(Error::new(kind, Phase::Execute, message));
     }
-    let mut failed = match failure.kind {
+    let mut result = match failure.kind {
         FailureKind::AuthRequired => ToolResult::error(format!("the tool needs credentials: {message}")),
         _ => ToolResult::error(message.clone()),
     };
-    failed.value = Some(json!({"kind": failure.kind.wit_name(), "code": code, "message": message}));
-    Ok(failed)
+    result.value = Some(json!({"kind": failure.kind.wit_name(), "code": code, "message": message}));
+    Ok(result)
 }

@@ -1,4 +1,4 @@
-//! The functions that describe the tool.
+//! The functions that describe the tool, and the completion of its input schema.
 
 use serde_json::Value;
 use wasmtime::Store;
@@ -10,7 +10,8 @@ use toolwit_core::limits::SCHEMA_BYTES_MAX;
 use toolwit_core::text::parse_json;
 
 /// Adds `"type": "object"` to a schema without a type. A tool of IronClaw always takes an object, and a schema that was
-/// generated from alternatives omits the type. Returns every other text unchanged. Discovery validates all schemas later.
+/// generated from alternatives omits the type. Returns every other text unchanged. Discovery validates all schemas
+/// later.
 pub(crate) fn with_object_type(text: String) -> String {
     if text.len() > SCHEMA_BYTES_MAX {
         return text;

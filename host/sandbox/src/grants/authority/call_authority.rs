@@ -84,8 +84,8 @@ impl CallAuthority {
         self
     }
 
-    /// Refuses a call by another plugin that lacks some of this plugin's rights. Call it before a call in a session instance,
-    /// which has all rights of its plugin, and before other calls that must not run with fewer rights.
+    /// Refuses a call by another plugin that lacks some of this plugin's rights. Use it before a call in a session
+    /// instance, which has all rights of its plugin, and before other calls that must not run with fewer rights.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`].
@@ -94,7 +94,7 @@ impl CallAuthority {
             return Ok(());
         }
         let message = format!(
-            "the session instance of `{}` has rights that the calling plugin does not have",
+            "`{}` has rights that the calling plugin does not have, and this call must not run without them",
             self.plugin
         );
         let denied = DeniedAccess {
@@ -109,8 +109,8 @@ impl CallAuthority {
             .with_denied(vec![denied]))
     }
 
-    /// Decides on an access, and records it. Returns the number of the rule that allows the access, or `None` if the access
-    /// needs no grant.
+    /// Decides on an access, and records it. Returns the number of the rule that allows the access, or `None` if the
+    /// access needs no grant.
     ///
     /// # Errors
     /// The denial, which is recorded for the operator.
@@ -137,8 +137,8 @@ impl CallAuthority {
         self.rights.effective.rules.config.get(key).cloned()
     }
 
-    /// Returns the quota of the plugin's key–value store in bytes. Returns `None` and records a denied access if the plugin
-    /// may not use one.
+    /// Returns the quota of the plugin's key–value store, in bytes. Returns `None` and records a denied access if the
+    /// plugin may not use the store.
     pub(crate) fn key_value_bytes_max(&self) -> Option<u64> {
         self.require_access(&AccessRequest::KeyValue).ok()?;
         let rule = self.rights.effective.rules.keyvalue.as_ref()?;
@@ -154,7 +154,8 @@ impl CallAuthority {
         self.with_denials(|denials| denials.record_request(&self.plugin, request, denial, &self.redactor));
     }
 
-    /// Records a denied access that no grant would allow, such as one beyond a limit. The guest was informed of it.
+    /// Records a denied access without a missing grant, such as an access beyond a limit. The denial counts as reported
+    /// to the guest, so it becomes the error of a call that then fails.
     pub(crate) fn record_refusal(&self, access: String, reason: String, suggestion: String) {
         let denied = DeniedAccess {
             plugin: self.plugin.to_string(),
@@ -166,15 +167,14 @@ impl CallAuthority {
         self.record(denied, DenialNotice::Reported);
     }
 
-    /// Records a denied access for a guest that reads its environment and finds no variable there. Does nothing if it has
-    /// variables.
+    /// Records a denied access if a guest reads its environment and has no variables. Does nothing if it has variables.
     pub(crate) fn record_environment_read(&self) {
         if !self.variables.is_empty() {
             return;
         }
         let effective = &self.rights.effective;
         for name in &effective.missing.variables {
-            // Records the denial.
+            // Called only because it records the denial.
             let _ = self.require_access(&AccessRequest::Variable(name));
         }
         if effective.missing.variables.is_empty()
@@ -196,15 +196,15 @@ impl CallAuthority {
     }
 
     fn with_denials(&self, change: impl FnOnce(&mut DenialLog)) {
-        change(self.denials().get_or_insert_default());
+        change(self.lock_denials().get_or_insert_default());
     }
 
-    fn denials(&self) -> MutexGuard<'_, Option<Box<DenialLog>>> {
+    fn lock_denials(&self) -> MutexGuard<'_, Option<Box<DenialLog>>> {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. An empty variable or
-    /// setting does not count. A secret need not be exposed to the guest.
+    /// Checks that every value that the plugin requires exists as a variable, a setting or a secret. An empty variable
+    /// or setting does not count. A secret need not be exposed to the guest.
     ///
     /// # Errors
     /// [`ErrorKind::MissingKey`].
@@ -248,11 +248,11 @@ impl CallAuthority {
             ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed ones.
-    /// Call it once, because it takes the recorded accesses.
+    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed
+    /// ones. Call this method once, because it removes the recorded accesses.
     pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let redacted = self.redact(outcome);
-        let denials = self.denials().take();
+        let denials = self.lock_denials().take();
         let mut concluded = match denials {
             Some(denials) => denials.conclude(redacted),
             None => redacted,

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of a conversation, unique in this process. Each default value is a new number. A `session` grant belongs to one
-/// conversation.
+/// The number of a conversation, unique in this process. `default` returns a new number at each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ConversationNumber(u64);
 

@@ -1,4 +1,5 @@
-//! The current grants: those of the application, and those of the grants file, which is read again after it has changed.
+//! The current grants: those of the application, and those of the grants file, which is read again after it has
+//! changed.
 
 use std::collections::HashSet;
 use std::io;
@@ -31,7 +32,7 @@ pub(crate) struct CurrentGrants {
     /// Held for short times only, because calls on executor threads wait for it.
     state: Mutex<GrantsState>,
     /// Held while the file is read and its directories are opened, which waits for the disk and for other processes.
-    directories: Mutex<DirectoryOpener>,
+    directory_opener: Mutex<DirectoryOpener>,
     /// Held while uses are recorded, so that at most one thread waits for the disk and for other processes.
     ledger: Arc<tokio::sync::Mutex<Ledger>>,
 }
@@ -49,8 +50,8 @@ struct GrantsState {
 }
 
 impl CurrentGrants {
-    /// Reads the grants file, and opens the granted directories. Without a file, only the grants of the application apply. No
-    /// plugin gets access to `protected_paths` or to the file, and no plugin can write to `plugin_paths`.
+    /// Reads the grants file, and opens the granted directories. Without a file, only the grants of the application
+    /// apply. No plugin gets access to `protected_paths` or to the file, and no plugin can write to `plugin_paths`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
@@ -69,13 +70,13 @@ impl CurrentGrants {
         };
         let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
         let current = Self {
-            directories: Mutex::new(DirectoryOpener::new(file.clone(), &protected_paths, plugin_paths)),
+            directory_opener: Mutex::new(DirectoryOpener::new(file.clone(), &protected_paths, plugin_paths)),
             ledger: Arc::new(tokio::sync::Mutex::new(ledger)),
             file,
             application_grants,
             state: Mutex::new(state),
         };
-        current.refresh(&mut current.lock_directories());
+        current.refresh(&mut current.lock_directory_opener());
         let load_error = current.lock().load_error.take();
         load_error.map_or(Ok(current), Err)
     }
@@ -87,8 +88,8 @@ impl CurrentGrants {
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file has changed, or a granted directory was removed or created, since the grants were loaded.
-    /// Compares metadata only, which is cheap enough for every call.
+    /// Returns whether the file has changed, or a granted directory was removed or created, since the grants were
+    /// loaded. Compares metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.lock();
         let file_changed = self
@@ -98,13 +99,13 @@ impl CurrentGrants {
         file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
-    /// If the grants are stale, reads the file again and opens the directories that it grants. Blocks on the disk, and on other
-    /// processes that change the grants.
+    /// If the grants are stale, reads the file again and opens the directories that it grants. Blocks on the disk, and
+    /// on other processes that change the grants.
     pub(crate) fn reread(&self) {
-        let mut directories = self.lock_directories();
+        let mut directory_opener = self.lock_directory_opener();
         // Another thread may have read the file meanwhile.
         if self.is_stale() {
-            self.refresh(&mut directories);
+            self.refresh(&mut directory_opener);
             let load_error = self.lock().load_error.clone();
             if let (Some(error), Some(file)) = (load_error, &self.file) {
                 tracing::error!(file = %file.display(), %error, "the grants no longer apply");
@@ -112,8 +113,8 @@ impl CurrentGrants {
         }
     }
 
-    /// Returns whether all grants that gave these rights are still among the current grants, used up or not. Does not read the
-    /// file.
+    /// Returns whether all grants that gave these rights are still among the current grants, used up or not. Does not
+    /// read the file.
     pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
         let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
@@ -126,10 +127,11 @@ impl CurrentGrants {
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
     pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
         let grants = self.lock().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
-        self.lock_directories().check(rules, &grants.unwrap_or_default())
+        self.lock_directory_opener().check(rules, &grants.unwrap_or_default())
     }
 
-    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants for one call, so pass it exactly once per call.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants for one call, so pass it exactly once per
+    /// call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
@@ -138,7 +140,7 @@ impl CurrentGrants {
             CallRightsDecision::Decided(rights) => return Ok(rights),
             CallRightsDecision::Undecided(grants) => grants,
         };
-        // Boxed, because it is rarely needed and would enlarge the future of every call.
+        // Boxed, because this future is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
         Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
             CallRightsDecision::Decided(rights) => rights,
@@ -148,8 +150,8 @@ impl CurrentGrants {
         })
     }
 
-    /// Decides which of these grants apply to a call, on a thread that may block on recording their use. If that takes longer
-    /// than [`RECORD_WALL_MAX`], none of them applies.
+    /// Decides which of these grants apply to a call, and records their use for [`GrantUse::Call`]. Runs on a thread
+    /// for blocking work. If the decision takes longer than [`RECORD_WALL_MAX`], none of the grants applies.
     async fn admit(&self, grants: Vec<Grant>, conversation: ConversationNumber, grant_use: GrantUse) -> Admissions {
         let ledger = self.ledger.clone();
         let deciding = async move {
@@ -171,8 +173,8 @@ impl CurrentGrants {
         }
     }
 
-    /// Computes the rights of a plugin for a call, or returns the grants about which the ledger must decide first. `admissions`
-    /// has the decisions of the ledger, if it has made them. Does not read the disk.
+    /// Computes the rights of a plugin for a call, or returns the grants about which the ledger must decide first.
+    /// `admissions` has the decisions of the ledger, if it has made them. Does not read the disk.
     fn decide_rights(
         &self,
         request: AuthorityRequest<'_>,
@@ -217,7 +219,7 @@ impl CurrentGrants {
             RightsDecision::Undecided(grants) => return Ok(CallRightsDecision::Undecided(grants)),
         };
         let lost_rules = match grant_use {
-            GrantUse::Call => loaded.newly_lost(request, &rights, announced),
+            GrantUse::Call => loaded.newly_lost_rules(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
         Ok(CallRightsDecision::Decided(CallRights { rights, lost_rules }))
@@ -227,26 +229,26 @@ impl CurrentGrants {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_directories(&self) -> MutexGuard<'_, DirectoryOpener> {
-        self.directories.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_directory_opener(&self) -> MutexGuard<'_, DirectoryOpener> {
+        self.directory_opener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the grants of the application and of the file. If the file has become unreadable or invalid, the last valid grants
-    /// stay in memory, to identify the plugins that had a grant.
-    fn refresh(&self, directories: &mut DirectoryOpener) {
+    /// Loads the grants of the application and of the file. If the file has become unreadable or invalid, the last
+    /// valid grants stay in memory, to identify the plugins that had a grant.
+    fn refresh(&self, directory_opener: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.application_grants.is_empty() {
-                let loaded = LoadedGrants::open(self.application_grants.clone(), directories);
+                let loaded = LoadedGrants::open(self.application_grants.clone(), directory_opener);
                 self.lock().loaded = Some(loaded);
             }
             return;
         };
-        // The stamp is taken before the content is read, so that the next call notices a change between the two.
+        // The metadata is read before the content, so that the next call notices a change between the two.
         let stamp = FileStamp::of(file);
         let outcome = read_grants(file).map(|file_grants| {
             tracing::info!(file = %file.display(), grants = file_grants.len(), "the grants file was read");
             let grants = self.application_grants.iter().cloned().chain(file_grants).collect();
-            LoadedGrants::open(grants, directories)
+            LoadedGrants::open(grants, directory_opener)
         });
         let mut state = self.lock();
         state.stamp = Some(stamp);
@@ -344,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Returns whether the grant of a plugin applies to a call.
+    /// Computes the rights for a call of a plugin, and returns whether a grant applies to the call.
     async fn is_granted(current: Arc<CurrentGrants>, plugin: &str) -> bool {
         let declared = DeclaredCapabilities::default();
         let request = AuthorityRequest {
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_locked_grants_file_delays_only_calls_whose_use_is_recorded() {
+    async fn a_locked_grants_file_delays_only_calls_that_use_up_a_grant() {
         let setup = Setup::new();
         let lock = setup.lock_file();
         let mut waiting = std::pin::pin!(is_granted(setup.current.clone(), "once"));
@@ -369,18 +371,18 @@ mod tests {
         assert!(is_granted(setup.current.clone(), "calc").await);
         drop(lock);
         assert!(waiting.await, "the lock was released");
-        assert!(!is_granted(setup.current.clone(), "once").await, "it is used up");
+        assert!(!is_granted(setup.current.clone(), "once").await, "the grant is used up");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_use_that_is_not_recorded_in_time_does_not_apply() {
+    async fn a_grant_does_not_apply_if_its_use_is_not_recorded_in_time() {
         let setup = Setup::new();
         let lock = setup.lock_file();
         let mut waiting = std::pin::pin!(is_granted(setup.current.clone(), "once"));
         assert!(futures::poll!(&mut waiting).is_pending());
         tokio::time::advance(RECORD_WALL_MAX).await;
         assert!(!waiting.await);
-        // Ends the thread that waits for it.
+        // Lets the thread that waits for the lock end.
         drop(lock);
     }
 }

@@ -12,9 +12,9 @@ const ACCESSES_MAX: usize = 16;
 /// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The description of the denied access of a guest that reads its environment and finds no variable. The host does not learn
-/// which variable the guest looked for, and the runtimes of some languages always read the environment. So the access may
-/// explain a failed call, and is irrelevant to a successful one.
+/// The description of the denied access of a guest that reads its environment and finds no variable. The host does not
+/// learn which variable the guest looked for, and the runtimes of some languages always read the environment. So the
+/// access may explain a failed call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call and its nested calls.
@@ -28,8 +28,8 @@ pub(super) struct DenialLog {
 }
 
 /// The denied reads of a Python interpreter that prints a traceback. It looks for source lines in the directories that
-/// existed when componentize-py built the component. A grant of these directories would change nothing, because they exist
-/// only during the build.
+/// existed when componentize-py built the component. A grant of these directories would change nothing, because they
+/// exist only during the build.
 #[derive(Debug, Default)]
 struct SourceSearch {
     reads: Vec<DeniedAccess>,
@@ -41,7 +41,7 @@ impl SourceSearch {
     /// The directories that the interpreter of every such component searches.
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
-    /// Returns whether a request may belong to the search. Also notes if it reads one of [`Self::DIRECTORIES`].
+    /// Returns whether a request may belong to the search. Also records whether it reads one of [`Self::DIRECTORIES`].
     fn observe(&mut self, request: &AccessRequest<'_>) -> bool {
         let AccessRequest::File(path, AccessMode::Read) = request else {
             return false;
@@ -54,8 +54,8 @@ impl SourceSearch {
             || !top_directory.is_empty() && top_directory.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Returns the reads, which are then denied accesses like others, unless the guest tried to read all of
-    /// [`Self::DIRECTORIES`]. In that case, an interpreter made them, and the result is empty.
+    /// Returns no reads if the guest tried to read all of [`Self::DIRECTORIES`], because an interpreter then made the
+    /// reads. Otherwise returns all reads, which are ordinary denied accesses.
     fn into_ordinary_reads(self) -> Vec<DeniedAccess> {
         if self.is_searched == [true; 2] {
             Vec::new()
@@ -96,17 +96,17 @@ impl DenialLog {
         let may_be_search = self.source_search.observe(request);
         let denied = denied_access(plugin, request, denial);
         if may_be_search {
-            // Kept apart, so that a traceback does not use up the number of recorded accesses.
-            add(&mut self.source_search.reads, cleaned(denied, redactor));
+            // Stored separately, so that a traceback does not use up the limit of recorded accesses.
+            add(&mut self.source_search.reads, clean(denied, redactor));
         } else {
             self.record(denied, DenialNotice::of(request), redactor);
         }
     }
 
-    /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are removed
-    /// from its texts.
+    /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are
+    /// removed from its texts.
     pub(super) fn record(&mut self, denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
-        let denied = cleaned(denied, redactor);
+        let denied = clean(denied, redactor);
         if notice == DenialNotice::Reported && self.reported.is_none() {
             self.reported = Some(denied.clone());
         }
@@ -119,8 +119,8 @@ impl DenialLog {
         self.accesses.extend(redacted.into_iter().take(room));
     }
 
-    /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned an
-    /// error or trapped, the first such access becomes the error of the call.
+    /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned
+    /// an error or trapped, the first access with a reported denial becomes the error of the call.
     pub(super) fn conclude(mut self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let ordinary_reads = std::mem::take(&mut self.source_search).into_ordinary_reads();
         self.extend(ordinary_reads);
@@ -156,11 +156,12 @@ impl DenialLog {
         self.accesses.retain(|denied| denied.access != ENVIRONMENT_READ);
     }
 
-    /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the guest.
+    /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the
+    /// guest.
     fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
         let message = format!("it may not {}: {}", reported.access, reported.reason);
         let mut error = Error::new(ErrorKind::Denied, Phase::Execute, message);
-        // The model reads the error. The grant that would allow the access is in the list for the operator.
+        // The model reads the error, so only the list for the operator suggests a grant.
         if reported.missing_grant.is_none() {
             error = error.with_suggestion(&*reported.suggestion);
         }
@@ -191,8 +192,8 @@ fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> 
         }
         _ => None,
     };
-    let needed = request.needed_rule().filter(|_| suggestion.is_none());
-    let missing_grant = needed.map(|(key, value)| missing_grant(plugin, key, &value));
+    let needed_rule = request.needed_rule().filter(|_| suggestion.is_none());
+    let missing_grant = needed_rule.map(|(key, value)| missing_grant(plugin, key, &value));
     DeniedAccess {
         plugin: plugin.to_owned(),
         access: request.to_string(),
@@ -232,8 +233,8 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
     }
 }
 
-/// Adds and logs a denied access, unless it is a duplicate or there are too many. Otherwise a guest could write a line of the
-/// log with each of its calls.
+/// Adds and logs a denied access, unless it is a duplicate or there are too many. Without these conditions, a guest
+/// could write a line of the log with each access.
 fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
     let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
     if accesses.len() >= ACCESSES_MAX || accesses.iter().any(is_duplicate) {
@@ -248,8 +249,8 @@ fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
     accesses.push(denied);
 }
 
-/// Returns a denied access without secrets and control characters in its texts, which are shortened.
-fn cleaned(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
+/// Removes secrets and control characters from the texts of a denied access, and shortens the texts.
+fn clean(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
     let DeniedAccess {
         access,
         reason,
@@ -259,10 +260,10 @@ fn cleaned(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
     } = &mut denied;
     let value = missing_grant.as_mut().map(|missing| &mut missing.value);
     for text in [access, reason, suggestion].into_iter().chain(value) {
-        let clean = printable(&redactor.redact_text(text));
-        *text = match clean.char_indices().nth(TEXT_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", &clean[..end]),
-            None => clean,
+        let printable_text = printable(&redactor.redact_text(text));
+        *text = match printable_text.char_indices().nth(TEXT_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &printable_text[..end]),
+            None => printable_text,
         };
     }
     denied
@@ -275,7 +276,7 @@ mod tests {
     use crate::inspect::declared_capabilities::Capability;
 
     #[test]
-    fn an_empty_environment_may_explain_a_failure_and_nothing_else() {
+    fn a_read_of_an_empty_environment_is_listed_only_for_a_failed_call() {
         let log = || {
             let mut log = DenialLog::default();
             let denied = denied_environment("notes", &Denial::NoRule(Capability::Env));
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_traceback_of_python_hides_no_other_access() {
-        let failed = |paths: &[&str]| {
+        let listed_accesses = |paths: &[&str]| {
             let mut log = DenialLog::default();
             for path in paths {
                 let request = AccessRequest::File(path, AccessMode::Read);
@@ -322,19 +323,22 @@ mod tests {
             denied.into_iter().map(|denied| denied.access).collect::<Vec<_>>()
         };
         let mut traceback = vec!["/python", "/world", "/0", "/bundled", "/0/app.py", "/world/app.py"];
-        assert!(failed(&traceback).is_empty());
+        assert!(listed_accesses(&traceback).is_empty());
         let many: Vec<_> = (0..2 * ACCESSES_MAX)
-            .map(|at| format!("/python/lib/{at}/app.py"))
+            .map(|index| format!("/python/lib/{index}/app.py"))
             .collect();
         traceback.extend(many.iter().map(String::as_str));
         traceback.push("/notes/today.txt");
-        assert_eq!(failed(&traceback), ["read `/notes/today.txt`"]);
-        // A plugin that reads one of them has a reason of its own.
-        assert_eq!(failed(&["/world/a.txt", "/0"]), ["read `/world/a.txt`", "read `/0`"]);
+        assert_eq!(listed_accesses(&traceback), ["read `/notes/today.txt`"]);
+        // A plugin that does not read both `/python` and `/bundled` prints no traceback.
         assert_eq!(
-            failed(&["/0/x", "/0/x", "/0/x"]),
+            listed_accesses(&["/world/a.txt", "/0"]),
+            ["read `/world/a.txt`", "read `/0`"]
+        );
+        assert_eq!(
+            listed_accesses(&["/0/x", "/0/x", "/0/x"]),
             ["read `/0/x`"],
-            "each is listed once"
+            "a path is listed once"
         );
     }
 }

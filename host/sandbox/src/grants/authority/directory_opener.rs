@@ -13,23 +13,25 @@ use crate::grants::file::DirectoryRecord;
 use crate::grants::{AccessMode, DirectoryRule, FilePosition, Grant, GrantRules, UnenforceableRule};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The directory of a rule, or the reason why it cannot be opened.
+/// A directory rule after the attempt to open its directory.
 pub(super) struct OpenedRule {
     /// The path at which the guest sees the directory.
     pub(super) guest: String,
+    /// The open directory, or the reason why it is not open.
     pub(super) directory: Result<Arc<OpenDirectory>, RefusedDirectory>,
 }
 
 /// A directory that cannot be opened.
 pub(super) struct RefusedDirectory {
     pub(super) rule: UnenforceableRule,
-    /// The path of the directory if it does not exist, and so may be created later. `None` if it is refused for another reason.
+    /// The path of a directory that does not exist, and may be created later. `None` if the directory is refused for
+    /// another reason.
     missing: Option<PathBuf>,
 }
 
 impl OpenedRule {
-    /// Returns whether opening the directory again would have another result: it was removed, or it did not exist and
-    /// was created.
+    /// Returns whether opening the directory again would have another result: the open directory was removed, or a
+    /// missing directory was created.
     pub(super) fn is_outdated(&self) -> bool {
         match &self.directory {
             Ok(directory) => directory.is_removed(),
@@ -38,7 +40,7 @@ impl OpenedRule {
     }
 }
 
-/// Opens the directories of grants. Compares them with the record of the directories that were opened before.
+/// Opens the directories of grants. Compares them with the record of the directories that were opened earlier.
 pub(super) struct DirectoryOpener {
     /// The area that can be granted, without the writable directories, which depend on the grants.
     area: GrantableArea,
@@ -81,18 +83,18 @@ impl DirectoryOpener {
         Ok(())
     }
 
-    /// Opens the directories of all grants, in the order of the rules of each grant, and records them. Reads and writes the
-    /// disk.
+    /// Opens the directories of all grants, in the order of the rules of each grant, and records them. Reads and writes
+    /// the disk.
     pub(super) fn open(&mut self, grants: &[Grant]) -> Vec<Vec<OpenedRule>> {
         let area = self.area_with(grants, &GrantRules::default());
         let recorded = self.record.read();
-        // An unused quota is dropped, because it would keep a directory open that may have been removed.
+        // Unused quotas are dropped, because a quota keeps its directory open, which may have been removed.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
         let mut to_record = HashMap::new();
         let mut opened = Vec::with_capacity(grants.len());
         for grant in grants {
             let rules = grant.rules.files.iter();
-            let rules = rules.map(|rule| {
+            let opened_rules = rules.map(|rule| {
                 let directory = self.open_rule(rule, &area, recorded.as_ref());
                 if let Ok(directory) = &directory {
                     let current = RecordedDirectory {
@@ -106,9 +108,10 @@ impl DirectoryOpener {
                     directory: directory.map_err(|error| refuse(rule, grant.position, &grant.plugin, &error)),
                 }
             });
-            opened.push(rules.collect());
+            opened.push(opened_rules.collect());
         }
         if let Ok(recorded) = &recorded {
+            // Only new and changed entries are written.
             to_record.retain(|path, current| {
                 recorded
                     .get(path)
@@ -156,9 +159,9 @@ impl DirectoryOpener {
     }
 }
 
-/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice the
-/// replacement. The other directories stay open: no plugin can replace them until one can write to a directory above them,
-/// and from then on they must be recorded.
+/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice
+/// the replacement. The other directories stay open: no plugin can replace them before a grant makes a directory above
+/// them writable. From then on, they must be recorded.
 fn close_unrecorded(
     opened: &mut [Vec<OpenedRule>],
     grants: &[Grant],
@@ -167,16 +170,16 @@ fn close_unrecorded(
 ) {
     let why = io::Error::new(
         error.kind(),
-        format!("it cannot be recorded, so that another one could take its place: {error}"),
+        format!("it cannot be recorded, so the host would not notice a replacement: {error}"),
     );
-    for (grant, opened) in grants.iter().zip(opened) {
-        for (rule, opened) in grant.rules.files.iter().zip(opened) {
-            let must_be_recorded = opened
+    for (grant, opened_rules) in grants.iter().zip(opened) {
+        for (rule, opened_rule) in grant.rules.files.iter().zip(opened_rules) {
+            let must_be_recorded = opened_rule
                 .directory
                 .as_ref()
                 .is_ok_and(|directory| directory.must_be_recorded());
             if must_be_recorded && unrecorded.contains(&rule.host) {
-                opened.directory = Err(RefusedDirectory {
+                opened_rule.directory = Err(RefusedDirectory {
                     // The directory exists; only its record is missing.
                     missing: None,
                     ..refuse(rule, grant.position, &grant.plugin, &why)
@@ -186,7 +189,8 @@ fn close_unrecorded(
     }
 }
 
-/// Logs that the directory of a rule cannot be opened, and returns the reason.
+/// Logs that the directory of a rule cannot be opened. Returns the reason, and the path if the directory does not
+/// exist.
 fn refuse(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
     let unenforceable = UnenforceableRule {
         position,
@@ -211,7 +215,7 @@ mod tests {
     use super::*;
     use crate::grants::Grants;
 
-    /// Opens the directories of two rules, and returns for each whether it is open.
+    /// Opens the directories of two rules. Returns whether each is open.
     fn open(grants_file: &Path, rules: [(&Path, &str); 2]) -> [bool; 2] {
         let [(one, one_access), (other, other_access)] = rules;
         let text = format!(
@@ -241,7 +245,7 @@ mod tests {
         std::os::unix::fs::symlink(&inside, &link).unwrap();
         let nested = [(&*work, "read-write"), (&*inside, "read")];
         let linked = [(&*link, "read"), (&*work, "read")];
-        // A directory is where the lock of the grants file would be.
+        // The record cannot be locked, because its lock file is a directory.
         let unrecordable = root.join("unrecordable.toml");
         fs::create_dir(root.join("unrecordable.toml.lock")).unwrap();
         assert_eq!(open(&unrecordable, nested), [true, false]);

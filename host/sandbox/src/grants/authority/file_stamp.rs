@@ -5,13 +5,14 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The metadata of a file at one time. If it differs later, the file may have changed.
+/// The metadata of a file at one time. Different metadata at a later time means that the file may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FileStamp {
     File {
         modified: Option<SystemTime>,
         bytes: u64,
-        /// The inode and the time of its last change, zero on platforms without them.
+        /// The number of the inode, and the time of its last change in seconds and nanoseconds. Zeros on platforms
+        /// without inodes.
         identity: (u64, i64, i64),
     },
     Unreadable(io::ErrorKind),

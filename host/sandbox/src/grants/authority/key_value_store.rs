@@ -11,7 +11,7 @@ pub enum KeyValueError {
     /// The plugin would exceed its quota.
     #[error("the store would exceed its quota of {bytes_max} bytes")]
     Full {
-        /// The quota.
+        /// The quota, in bytes.
         bytes_max: u64,
     },
     /// The storage behind the store failed.
@@ -19,16 +19,16 @@ pub enum KeyValueError {
     Failed(String),
 }
 
-/// The bytes of the quota that an entry takes in addition to its bucket, key and value: short entries take more memory and disk
-/// than their text.
+/// The bytes that an entry counts towards the quota in addition to its bucket, key and value. Short entries take more
+/// memory and disk space than their text.
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces
 /// each plugin's quota. The names of buckets, the keys and the values of a plugin count towards its quota, and
-/// [`KEY_VALUE_ENTRY_BYTES`] for each entry. The functions may block: they are called on threads for blocking work, and a guest
-/// waits at most until the time limit of its call.
+/// [`KEY_VALUE_ENTRY_BYTES`] for each entry. The functions may block: they are called on threads for blocking work, and
+/// a guest waits at most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
-    /// Returns the value of a key, or `None` if it does not exist.
+    /// Returns the value of a key, or `None` if the key does not exist.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -46,8 +46,8 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists at most `keys_max` keys of a bucket in ascending order. With `after`, only keys after this one, which need not
-    /// exist.
+    /// Lists at most `keys_max` keys of a bucket in ascending order. With `after`, lists only the keys that come after
+    /// this key, which need not exist.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -77,28 +77,30 @@ impl MemoryKeyValueStore {
     }
 
     /// Locks the values. Every change completes before a panic is possible, so a poisoned lock is harmless.
-    fn values(&self) -> MutexGuard<'_, ValuesByPlugin> {
+    fn lock_values(&self) -> MutexGuard<'_, ValuesByPlugin> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl KeyValueStore for MemoryKeyValueStore {
     fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError> {
-        let values = self.values();
+        let values = self.lock_values();
         let plugin_values = values.get(plugin);
         Ok(plugin_values.and_then(|values| values.get(&(bucket.to_owned(), key.to_owned())).cloned()))
     }
 
     fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError> {
-        let mut values = self.values();
+        let mut values = self.lock_values();
         let plugin_values = values.entry(plugin.to_owned()).or_default();
-        let others = plugin_values
+        let other_entries = plugin_values
             .iter()
             .filter(|((other_bucket, other_key), _)| (other_bucket.as_str(), other_key.as_str()) != (bucket, key));
         let bytes = |bucket: &str, key: &str, value: &[u8]| {
             (bucket.len() + key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES
         };
-        let used: u64 = others.map(|((bucket, key), value)| bytes(bucket, key, value)).sum();
+        let used: u64 = other_entries
+            .map(|((bucket, key), value)| bytes(bucket, key, value))
+            .sum();
         if used + bytes(bucket, key, value) > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
@@ -107,7 +109,7 @@ impl KeyValueStore for MemoryKeyValueStore {
     }
 
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError> {
-        if let Some(plugin_values) = self.values().get_mut(plugin) {
+        if let Some(plugin_values) = self.lock_values().get_mut(plugin) {
             plugin_values.remove(&(bucket.to_owned(), key.to_owned()));
         }
         Ok(())
@@ -120,7 +122,7 @@ impl KeyValueStore for MemoryKeyValueStore {
         after: Option<&str>,
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError> {
-        let values = self.values();
+        let values = self.lock_values();
         let plugin_values = values.get(plugin).into_iter().flatten();
         let keys = plugin_values
             .filter(|((key_bucket, _), _)| key_bucket == bucket)

@@ -9,27 +9,27 @@ use crate::grants::{Grant, GrantScope, NoGrantReason};
 
 /// The uses of grants that are valid for one call or one conversation.
 ///
-/// The uses of grants in the grants file are recorded in a file next to it, for all processes of the machine; the grants file
-/// itself is not written. The uses of the application's grants are in memory, because these grants end with the process.
+/// The uses of grants in the grants file are recorded in a file next to it, for all processes of the machine; the
+/// grants file itself is not written. The uses of the application's grants are in memory, because these grants end with
+/// the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// The recorded uses of the grants in the grants file; `None` without a grants file.
     record: Option<UseRecord>,
     /// The identities of the application's grants that were used.
     used_in_memory: HashSet<String>,
-    /// The conversation that used a grant for one conversation first, by the identity of the grant. Only this conversation may
-    /// use the grant again.
+    /// The conversation that used a grant for one conversation first, by the identity of the grant. Only this
+    /// conversation may use the grant again.
     conversations: HashMap<String, ConversationNumber>,
 }
 
-/// The decisions whether grants that are valid for one call or one conversation apply to a call, by the identities of
-/// the grants.
+/// The decisions about which grants for one call or one conversation apply to a call, by the identity of the grant.
 #[derive(Debug, Default)]
 pub(crate) struct Admissions(HashMap<String, Result<(), NoGrantReason>>);
 
 impl Admissions {
-    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply. Logs that,
-    /// unless there are no decisions at all: the reason for that is in the log already.
+    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply. Logs a
+    /// warning about such a grant, unless there are no decisions at all: the log then has the reason already.
     pub(super) fn of(&self, grant: &Grant) -> Result<(), NoGrantReason> {
         if let Some(decision) = self.0.get(&grant.identity()) {
             return *decision;
@@ -62,8 +62,8 @@ impl Ledger {
         }
     }
 
-    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks on the
-    /// disk, and on other processes that change the grants.
+    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks
+    /// on the disk, and on other processes that change the grants.
     pub(crate) fn admit(
         &mut self,
         grants: &[Grant],
@@ -76,12 +76,12 @@ impl Ledger {
         Admissions(decisions.collect())
     }
 
-    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them. A
-    /// grant for one conversation applies only to the conversation that used it first.
+    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of
+    /// them. A grant for one conversation applies only to the conversation that used it first.
     ///
     /// # Errors
-    /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] for a use that cannot be recorded, because the
-    /// grant could be used again.
+    /// [`NoGrantReason::UsedUp`]. [`NoGrantReason::UseNotRecorded`] if the use cannot be recorded: the grant could
+    /// otherwise be used again.
     fn admit_one(
         &mut self,
         grant: &Grant,
@@ -115,7 +115,7 @@ impl Ledger {
             }
             Ok(false) => Err(NoGrantReason::UsedUp),
             Err(error) => {
-                tracing::error!(%error, "the use of a grant cannot be recorded, so that it does not apply");
+                tracing::error!(%error, "the use of a grant cannot be recorded, so the grant does not apply");
                 Err(NoGrantReason::UseNotRecorded)
             }
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// Returns the decision about a grant, and the number of warnings in the log about it.
-    fn decide(admissions: &Admissions, grant: &Grant) -> (Result<(), NoGrantReason>, usize) {
+    fn logged_decision(admissions: &Admissions, grant: &Grant) -> (Result<(), NoGrantReason>, usize) {
         let warnings = WarningCounter::default();
         let decision = tracing::subscriber::with_default(warnings.clone(), || admissions.of(grant));
         (decision, warnings.0.load(Ordering::Relaxed))
@@ -173,14 +173,14 @@ mod tests {
             let text = format!("version = 1\n[[grant]]\nplugin = \"{plugin}\"\nany-version = true\nscope = \"once\"\n");
             Grants::parse(text.as_bytes()).unwrap().grants.remove(0)
         };
-        let (known, added) = (grant("known"), grant("added"));
+        let (decided, added) = (grant("decided"), grant("added"));
         let conversation = ConversationNumber::default();
-        let admissions = Ledger::default().admit(std::slice::from_ref(&known), conversation, GrantUse::Preview);
-        assert_eq!(decide(&admissions, &known), (Ok(()), 0));
+        let admissions = Ledger::default().admit(std::slice::from_ref(&decided), conversation, GrantUse::Preview);
+        assert_eq!(logged_decision(&admissions, &decided), (Ok(()), 0));
         let refused = Err(NoGrantReason::UseNotRecorded);
-        assert_eq!(decide(&admissions, &added), (refused, 1));
+        assert_eq!(logged_decision(&admissions, &added), (refused, 1));
         assert_eq!(
-            decide(&Admissions::default(), &added),
+            logged_decision(&Admissions::default(), &added),
             (refused, 0),
             "the failure is logged where it happened"
         );

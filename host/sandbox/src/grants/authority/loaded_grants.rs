@@ -20,17 +20,17 @@ pub(super) struct LoadedGrants {
     grants: Grants,
     /// The directories of each grant, in the order of its rules.
     opened: Vec<Vec<OpenedRule>>,
-    /// The cached rights, by plugin name and digest. Rights are cached only if all grants that apply to the plugin are permanent,
-    /// because other grants can be used up.
-    rights: HashMap<(String, String), Arc<OpenedRights>>,
+    /// The cached rights, by plugin name and digest. Rights are cached only if all grants that apply to the plugin are
+    /// permanent, because other grants can be used up.
+    cached_rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
 impl LoadedGrants {
-    pub(super) fn open(grants: Vec<Grant>, directories: &mut DirectoryOpener) -> Self {
+    pub(super) fn open(grants: Vec<Grant>, directory_opener: &mut DirectoryOpener) -> Self {
         Self {
-            opened: directories.open(&grants),
+            opened: directory_opener.open(&grants),
             grants: Grants { grants },
-            rights: HashMap::new(),
+            cached_rights: HashMap::new(),
         }
     }
 
@@ -43,11 +43,11 @@ impl LoadedGrants {
         self.opened.iter().flatten().any(OpenedRule::is_outdated)
     }
 
-    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent; without it, such
-    /// grants are returned as undecided.
+    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent. If it is
+    /// `None`, returns such grants as undecided.
     pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> RightsDecision {
         let key = (request.plugin.to_string(), request.digest.to_owned());
-        if let Some(rights) = self.rights.get(&key) {
+        if let Some(rights) = self.cached_rights.get(&key) {
             return RightsDecision::Decided(rights.clone());
         }
         let grants = &self.grants.grants;
@@ -71,8 +71,8 @@ impl LoadedGrants {
                 Err(reason) => refusal_reason = reason,
             }
         }
-        // Temporary grants come first. Rights and directories must have the same order, because the first rule of a path
-        // applies.
+        // Grants that are not permanent come first. Rights and directories must have the same order, because the first
+        // rule of a path applies.
         admitted.sort_by_key(is_permanent);
         let rights = if applicable.is_empty() {
             // No grant applies. `EffectiveRights` finds the reason: only grants for other digests, or no grant at all.
@@ -90,7 +90,7 @@ impl LoadedGrants {
             )
         };
         if are_permanent {
-            self.rights.insert(key, rights.clone());
+            self.cached_rights.insert(key, rights.clone());
         }
         RightsDecision::Decided(rights)
     }
@@ -101,9 +101,10 @@ impl LoadedGrants {
         rights.grant_identities.iter().all(|grant| current.contains(grant))
     }
 
-    /// Lists the rules that a plugin lost because its component changed. Lists them once for each component: `announced` has
-    /// the plugins and digests for which they were listed. A component with a grant for its own digest has lost nothing.
-    pub(super) fn newly_lost(
+    /// Lists the rules that a plugin lost because its component changed. Lists them once for each component:
+    /// `announced` has the plugins and digests for which they were listed. A component with a grant for its own digest
+    /// has lost nothing.
+    pub(super) fn newly_lost_rules(
         &self,
         request: AuthorityRequest<'_>,
         rights: &OpenedRights,

@@ -1,4 +1,5 @@
-//! The authority of one call: the current rights of its plugin, the opened directories, the secrets, and the denied accesses.
+//! The authority of one call: the current rights of its plugin, the opened directories, the secrets, and the denied
+//! accesses.
 
 mod call_authority;
 mod conversation_number;

@@ -22,6 +22,7 @@ pub(crate) struct AuthorityProvider {
     grants: CurrentGrants,
     secrets: SecretLookup,
     keyvalue: Arc<dyn KeyValueStore>,
+    /// See [`AuthoritySources::frozen_at`].
     frozen_at: Option<u64>,
 }
 
@@ -38,10 +39,10 @@ pub(crate) struct AuthoritySources {
     pub(crate) secret_values: SecretValues,
     /// The key–value store of the plugins; `None` for one in memory.
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their random
-    /// bytes. `None` to leave both to the grants.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their
+    /// random bytes. `None` to leave both to the grants.
     pub(crate) frozen_at: Option<u64>,
-    /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
+    /// Files and directories that cannot be granted, in addition to the grants file and the secret store.
     pub(crate) protected_paths: Vec<PathBuf>,
     /// Files and directories of plugins, which can be granted for reading only.
     pub(crate) plugin_paths: Vec<PathBuf>,
@@ -86,8 +87,8 @@ impl AuthorityProvider {
     /// a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret store
-    /// that cannot be read, and [`ErrorKind::MissingKey`] for a secret that does not exist.
+    /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret
+    /// store that cannot be read, and [`ErrorKind::MissingKey`] for a secret that does not exist.
     pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
         let provider = self.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -110,11 +111,12 @@ impl AuthorityProvider {
         }
     }
 
-    /// Computes the authority of a call, and uses up grants that are valid for one call.
+    /// Computes the authority of a call, and records the use of the grants that are not permanent.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now, [`ErrorKind::MissingKey`] if a
-    /// granted secret does not exist, and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
+    /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now,
+    /// [`ErrorKind::MissingKey`] if a granted secret does not exist, and [`ErrorKind::Configuration`] if the secrets
+    /// cannot be read or used.
     pub(crate) async fn authorize(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
@@ -130,14 +132,14 @@ impl AuthorityProvider {
             None => own_rights.clone(),
         };
         let is_narrowed = !Arc::ptr_eq(&rights, &own_rights) && rights.effective != own_rights.effective;
-        let found = self.look_up_secrets(&rights, Some(context)).await?;
-        if !found.missing.is_empty() {
+        let looked_up = self.look_up_secrets(&rights, Some(context)).await?;
+        if !looked_up.missing.is_empty() {
             let mut effective = rights.effective.clone();
-            effective.missing.secrets = found.missing;
+            effective.missing.secrets = looked_up.missing;
             rights = rights.with_effective(effective);
             require_secrets(&rights.effective)?;
         }
-        let secrets = found.secrets;
+        let secrets = looked_up.secrets;
         let (variables, missing_variables) = environment_variables(&rights.effective, &secrets);
         if !missing_variables.is_empty() {
             let mut effective = rights.effective.clone();
@@ -175,18 +177,18 @@ impl AuthorityProvider {
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("repeat the call"))
     }
 
-    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Secrets of
-    /// the conversation are not looked up. Does not use up grants.
+    /// Computes the rights that the next call in the conversation of the request would have. Ignores the calling plugin
+    /// of the request, and does not look up secrets of the conversation. Does not use up grants.
     ///
     /// # Errors
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
-        let found = self.look_up_secrets(&rights, None).await?;
+        let looked_up = self.look_up_secrets(&rights, None).await?;
         let mut effective = rights.effective.clone();
-        (_, effective.missing.variables) = environment_variables(&effective, &found.secrets);
-        effective.missing.secrets = found.missing;
+        (_, effective.missing.variables) = environment_variables(&effective, &looked_up.secrets);
+        effective.missing.secrets = looked_up.missing;
         self.freeze(&mut effective);
         Ok(effective)
     }
@@ -199,8 +201,9 @@ impl AuthorityProvider {
         }
     }
 
-    /// Computes the rights that the next call has now, without looking up secrets and variables. The clock and random rules are
-    /// those of the grants, even if the host freezes the clocks of all plugins. Does not use up grants.
+    /// Computes the rights that the next call would have, without looking up secrets and variables. The clock and
+    /// random rules are those of the grants, even if the host freezes the clocks of all plugins. Does not use up
+    /// grants.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the plugin had a grant and the grants file cannot be used now.
@@ -219,7 +222,8 @@ impl AuthorityProvider {
     /// Returns the redactor of the secrets that are granted to the plugin. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`AuthorityProvider::current_rights`], and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
+    /// Those of [`AuthorityProvider::current_rights`], and [`ErrorKind::Configuration`] if the secrets cannot be read
+    /// or used.
     pub(crate) async fn redactor(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
@@ -227,8 +231,10 @@ impl AuthorityProvider {
     ) -> Result<Redactor, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
-        let found = self.look_up_secrets(&rights, Some(context)).await?;
-        Ok(Redactor::new(found.secrets.iter().map(|secret| secret.value.as_str())))
+        let looked_up = self.look_up_secrets(&rights, Some(context)).await?;
+        Ok(Redactor::new(
+            looked_up.secrets.iter().map(|secret| secret.value.as_str()),
+        ))
     }
 
     async fn reread_if_stale(self: &Arc<Self>) -> Result<(), Error> {
@@ -258,8 +264,8 @@ impl AuthorityProvider {
     }
 }
 
-/// Returns the environment variables that the guest sees, and the names of the granted variables of the host that have no
-/// value.
+/// Returns the environment variables that the guest sees, and the names of the granted variables of the host that have
+/// no value.
 fn environment_variables(
     effective: &EffectiveRights,
     secrets: &[Secret],
@@ -285,8 +291,8 @@ fn environment_variables(
     (variables, missing)
 }
 
-/// Refuses a call of a plugin with a granted secret that does not exist: the call would run with other rights than were
-/// granted.
+/// Refuses a call of a plugin if a granted secret does not exist, because the call would run with fewer rights than
+/// were granted.
 fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
     match effective.missing.secrets.first() {
         None => Ok(()),

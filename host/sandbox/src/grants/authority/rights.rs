@@ -31,8 +31,8 @@ pub(crate) struct OpenedRights {
 }
 
 impl OpenedRights {
-    /// Combines rights with the opened directories of their rules. Of several in `opened` for the same guest path, the first
-    /// one counts.
+    /// Combines rights with the opened directories of their rules. If `opened` has several rules for one guest path,
+    /// the first one applies.
     pub(super) fn new<'a>(
         mut effective: EffectiveRights,
         opened: impl Iterator<Item = &'a OpenedRule>,
@@ -51,10 +51,8 @@ impl OpenedRights {
                     effective.real_paths.insert(guest, directory.path.clone());
                     directories.push(directory.clone());
                 }
-                Err(unenforceable) => {
-                    effective
-                        .unenforceable_directories
-                        .insert(guest, unenforceable.rule.clone());
+                Err(refused) => {
+                    effective.unenforceable_directories.insert(guest, refused.rule.clone());
                 }
             }
         }
@@ -74,12 +72,12 @@ impl OpenedRights {
         })
     }
 
-    /// Narrows the rights to those that a calling plugin has as well.
+    /// Returns the rights that a calling plugin has as well.
     pub(super) fn narrowed_to(&self, caller: &EffectiveRights) -> Arc<Self> {
         self.with_effective(self.effective.narrowed_to(caller))
     }
 
-    /// Returns other effective rights with the same directories and grants.
+    /// Replaces the effective rights. The directories and grants stay the same.
     pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
         Arc::new(Self {
             effective,

@@ -48,8 +48,8 @@ pub enum SecretError {
 /// Values by name.
 type ValuesByName = BTreeMap<String, Zeroizing<String>>;
 
-/// Secrets that the application provides, by name. A grant refers to them by name, as to the secrets of the store. They take
-/// precedence over secrets of the store with the same name. They are wiped from memory when they are dropped.
+/// Secrets that the application provides, by name. Grants refer to them like to secrets of the store. They take
+/// precedence over stored secrets with the same name. Their values are wiped from memory when they are dropped.
 ///
 /// ```
 /// use toolwit_sandbox::SecretValues;
@@ -70,8 +70,8 @@ impl SecretValues {
     /// Checks all names and values.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, is
-    /// longer than [`SECRET_BYTES_MAX`], or contains a control character.
+    /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be
+    /// redacted, is longer than [`SECRET_BYTES_MAX`], or contains a control character.
     pub(super) fn check(&self) -> Result<(), SecretError> {
         self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
     }
@@ -140,11 +140,11 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
-    /// Returns the value of a secret, or `None` if it does not exist. Host programs use this for requests to servers that the
-    /// user configured. Plugins get secrets only through grants.
+    /// Returns the value of a secret, or `None` if it does not exist. Host programs use this for requests to servers
+    /// that the user configured. Plugins get secrets only through grants.
     ///
     /// # Errors
-    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, longer than
+    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, is longer than
     /// [`SECRET_BYTES_MAX`], or contains a control character.
     pub fn value(&self, name: &str) -> Result<Option<Zeroizing<String>>, SecretError> {
         let value = self.read()?.remove(name);
@@ -155,8 +155,8 @@ impl SecretStore {
     /// Stores a value under a name. Returns whether it replaced an earlier value.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a name that is not valid, and for a value that is too short to be redacted, longer than
-    /// [`SECRET_BYTES_MAX`], or contains a control character; [`SecretError::Store`].
+    /// [`SecretError::Unusable`] for a name that is not valid, and for a value that is too short to be redacted, is
+    /// longer than [`SECRET_BYTES_MAX`], or contains a control character; [`SecretError::Store`].
     pub fn set(&self, name: &str, value: &str) -> Result<bool, SecretError> {
         check_secret(name, value)?;
         let file = self.lock()?;
@@ -187,7 +187,7 @@ impl SecretStore {
             Err(error) => return Err(self.store_error(format!("could not be read: {error}"))),
         };
         let table: toml::Table = text.parse().map_err(|error| self.parse_error(&text, &error))?;
-        // Moves the values instead of copying them, so that these bytes are wiped.
+        // Moves the values instead of copying them, so that no copy remains that is not wiped.
         let text_of = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
             _ => Err(self.store_error(format!("has a value at `{name}` that is not text"))),
@@ -210,8 +210,8 @@ impl SecretStore {
         file.replace(text.as_bytes()).map_err(failed)
     }
 
-    /// Creates the error for a file that is not TOML. It omits the parser's message, which would quote the line and disclose
-    /// the secret.
+    /// Creates the error for a file that is not TOML. It omits the parser's message, which would quote the line and
+    /// disclose the secret.
     fn parse_error(&self, text: &str, error: &toml::de::Error) -> SecretError {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
@@ -244,7 +244,7 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
         why,
     };
     if value.len() < VALUE_BYTES_MIN {
-        return Err(unusable("is shorter than 8 bytes, so that it cannot be redacted"));
+        return Err(unusable("is shorter than 8 bytes, so it cannot be redacted"));
     }
     if value.len() as u64 > SECRET_BYTES_MAX {
         return Err(unusable("is longer than 64 KiB, the limit of a secret"));
@@ -255,11 +255,10 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     Ok(())
 }
 
-/// The result of looking up granted secrets: those with a value, and those without.
+/// The granted secrets that have a value, and the rules of those that have none.
 #[derive(Default)]
 pub(crate) struct LookedUpSecrets {
     pub(crate) secrets: Vec<Secret>,
-    /// Granted secrets without a value.
     pub(crate) missing: Vec<SecretRule>,
 }
 
@@ -287,9 +286,9 @@ pub(super) struct SecretLookup {
 }
 
 impl SecretLookup {
-    /// Looks up granted secrets, each in the source that its rule names. Reads the store if a rule needs a secret of the store
-    /// that the application does not provide. Without a context, secrets of the conversation are skipped: they are neither
-    /// found nor missing.
+    /// Looks up granted secrets, each in the source that its rule names. Reads the store if a rule needs a secret of
+    /// the store that the application does not provide. Without a context, secrets of the conversation are skipped, and
+    /// are not in the result.
     ///
     /// # Errors
     /// [`SecretError::Store`] and [`SecretError::Unusable`].
@@ -298,13 +297,13 @@ impl SecretLookup {
         rules: &[SecretRule],
         context: Option<&ToolContext>,
     ) -> Result<LookedUpSecrets, SecretError> {
-        let is_stored =
+        let needs_store =
             |rule: &SecretRule| rule.source == SecretSource::Store && !self.values.0.contains_key(&rule.name);
-        let stored = match self.store.as_ref().filter(|_| rules.iter().any(is_stored)) {
+        let stored = match self.store.as_ref().filter(|_| rules.iter().any(needs_store)) {
             Some(store) => store.read()?,
             None => ValuesByName::new(),
         };
-        let mut found = LookedUpSecrets::default();
+        let mut looked_up = LookedUpSecrets::default();
         for rule in rules {
             let value = match (rule.source, context) {
                 (SecretSource::Environment, _) => host_variable(&rule.name).map(Zeroizing::new),
@@ -320,17 +319,17 @@ impl SecretLookup {
                     .cloned(),
             };
             match value {
-                None => found.missing.push(rule.clone()),
+                None => looked_up.missing.push(rule.clone()),
                 Some(value) => {
                     check_value(&rule.name, &value)?;
-                    found.secrets.push(Secret {
+                    looked_up.secrets.push(Secret {
                         rule: rule.clone(),
                         value,
                     });
                 }
             }
         }
-        Ok(found)
+        Ok(looked_up)
     }
 }
 
@@ -364,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_is_too_long_is_refused_from_every_source() {
+    fn a_secret_that_is_too_long_is_refused_from_the_store_and_the_application() {
         let longest = "x".repeat(usize::try_from(SECRET_BYTES_MAX).unwrap());
         let too_long = format!("{longest}x");
         let directory = tempfile::tempdir().unwrap();
@@ -374,7 +373,7 @@ mod tests {
         let is_refused = |error: &SecretError| error.to_string().contains("longer than 64 KiB");
         assert!(is_refused(&store.set("other", &too_long).unwrap_err()));
 
-        // The operator edited the file.
+        // The operator adds a long value to the file in an editor.
         let text = std::fs::read_to_string(store.path()).unwrap();
         std::fs::write(store.path(), format!("{text}long = \"{too_long}\"\n")).unwrap();
         assert!(is_refused(&store.value("long").unwrap_err()));
@@ -388,12 +387,12 @@ mod tests {
             exposed_as: Some("KEY".to_owned()),
         };
         let mut values = SecretValues::default();
-        let stored = SecretLookup {
+        let lookup = SecretLookup {
             values: values.clone(),
             store: Some(store),
         };
-        assert_eq!(stored.look_up(&[rule("key")], None).unwrap().secrets.len(), 1);
-        assert!(is_refused(&stored.look_up(&[rule("long")], None).err().unwrap()));
+        assert_eq!(lookup.look_up(&[rule("key")], None).unwrap().secrets.len(), 1);
+        assert!(is_refused(&lookup.look_up(&[rule("long")], None).err().unwrap()));
         values.set("long", too_long);
         assert!(is_refused(&values.check().unwrap_err()));
     }

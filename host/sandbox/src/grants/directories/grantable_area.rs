@@ -12,8 +12,8 @@ use crate::grants::{AccessMode, DirectoryRule};
 /// File systems that expose processes, their environment and memory, and devices.
 const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The directories that some grant allows a plugin to write to. That plugin can replace every directory inside them, even one
-/// that another grant names.
+/// The directories that some grant makes writable for a plugin. That plugin can replace every directory inside them,
+/// even one that another grant names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WritableRoots(HashSet<DirectoryInode>);
 
@@ -22,7 +22,7 @@ impl WritableRoots {
     pub(crate) fn of<'a>(rules: impl IntoIterator<Item = &'a DirectoryRule>) -> Self {
         let writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
         let mut rules: Vec<_> = rules.into_iter().filter(writable).collect();
-        // Outer directories first, so that no link inside them is followed to an inner one.
+        // Outer directories come first, so that no link inside them is followed when an inner directory is opened.
         rules.sort_by_key(|rule| rule.host.components().count());
         let mut roots = Self::default();
         for rule in rules {
@@ -38,8 +38,8 @@ impl WritableRoots {
     }
 }
 
-/// The directories that can be granted: all except the root of a file system, kernel file systems, and those of the host
-/// itself.
+/// The directories that can be granted: all except the root of a file system, kernel file systems, and directories that
+/// overlap the host's own files. The directories of plugins can be granted for reading only.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrantableArea {
     /// Real paths of the host's own files and directories, which cannot be granted.
@@ -86,16 +86,16 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory, without links. The last components of the path need not exist. They are
-/// returned as they are written.
+/// Returns the real path of a file or directory, without links. The last components of the path need not exist, and are
+/// then returned unchanged.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (fs::canonicalize(existing), path.strip_prefix(existing)) {
-            return if rest.as_os_str().is_empty() {
+        if let (Ok(real), Ok(missing_part)) = (fs::canonicalize(existing), path.strip_prefix(existing)) {
+            return if missing_part.as_os_str().is_empty() {
                 real
             } else {
-                real.join(rest)
+                real.join(missing_part)
             };
         }
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::UNIX_EPOCH;
 
-/// The number of a directory, unique among the directories that exist at the same time. It does not change when the directory
-/// is renamed. On platforms without inodes, it depends on the path only.
+/// The device and inode numbers of a directory, unique among the directories that exist at the same time. They do not
+/// change when the directory is renamed. On platforms without inodes, a hash of the path replaces the inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DirectoryInode {
     device: u64,
@@ -42,12 +42,12 @@ impl DirectoryInode {
     }
 }
 
-/// The identity of a directory, which also distinguishes it from earlier directories: a file system can use the inode of a
-/// removed directory again.
+/// The identity of a directory, which also distinguishes it from earlier directories: a file system can use the inode
+/// of a removed directory again.
 ///
-/// Without a birth time, such a directory has the same identity. This applies to file systems and platforms that do not report
-/// it, and to two directories that were created within one step of the file system's clock. Some file systems change the birth
-/// time of a directory, such as an overlay that copies it; it is then a different one.
+/// The birth time makes the difference. Two directories with the same inode have the same identity if their birth times
+/// are not reported, or are within one step of the file system's clock. Some file systems change the birth time of a
+/// directory, such as an overlay that copies it. The directory then has another identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DirectoryIdentity {
     inode: DirectoryInode,
@@ -56,7 +56,7 @@ pub(crate) struct DirectoryIdentity {
 }
 
 impl DirectoryIdentity {
-    /// Returns the identity of an open directory. `path` is its real path, which replaces the inode on platforms without
+    /// Returns the identity of an open directory. `path` is its real path, which identifies it on platforms without
     /// inodes.
     pub(super) fn of(directory: &File, path: &Path) -> io::Result<Self> {
         Ok(Self {
@@ -70,8 +70,8 @@ impl DirectoryIdentity {
         self.inode
     }
 
-    /// Returns whether a directory with this identity is the recorded one. A record of an earlier version has no birth time;
-    /// only the inode is compared then.
+    /// Returns whether a directory with this identity is the recorded one. If the record has no birth time, only the
+    /// inode is compared. Records of earlier versions of the host have none.
     pub(crate) fn is_recorded_as(self, recorded: Self) -> bool {
         self.inode == recorded.inode && (recorded.birth_time.is_none() || self.birth_time == recorded.birth_time)
     }
@@ -83,8 +83,8 @@ fn birth_time(directory: &File) -> Option<u128> {
     Some(since_epoch.as_nanos())
 }
 
-/// An entry in the record of granted directories: the identity of a directory when it was first opened. If no plugin could
-/// replace the directory, the entry is updated when the identity changes.
+/// An entry in the record of granted directories: the identity of a directory when it was first opened. If no plugin
+/// could replace the directory, the entry is updated when the identity changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
@@ -93,7 +93,8 @@ pub(crate) struct RecordedDirectory {
 }
 
 impl RecordedDirectory {
-    /// Returns the entry after its path was opened, with `current` as the entry of the opened directory.
+    /// Returns the entry to record after the directory at the same path was opened again. `current` is the entry that
+    /// describes the opened directory.
     pub(crate) fn updated(self, current: Self) -> Self {
         if !self.was_inside_writable {
             return current;
@@ -132,10 +133,10 @@ impl FromStr for DirectoryIdentity {
 
     fn from_str(text: &str) -> io::Result<Self> {
         let parse = || {
-            let (device, rest) = text.split_once(':')?;
-            let (inode, birth_time) = match rest.split_once(':') {
+            let (device, inode_and_time) = text.split_once(':')?;
+            let (inode, birth_time) = match inode_and_time.split_once(':') {
                 Some((inode, birth_time)) => (inode, Some(birth_time.parse::<u128>().ok()?)),
-                None => (rest, None),
+                None => (inode_and_time, None),
             };
             let inode = DirectoryInode {
                 device: device.parse().ok()?,

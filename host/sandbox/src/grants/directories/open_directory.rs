@@ -33,9 +33,9 @@ impl OpenDirectory {
     /// Opens the directory of a rule. `recorded` is the entry for its path in the record of granted directories.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory or cannot be granted. Also if it is not the recorded one, and the
-    /// recorded one was inside a writable directory, or a link leads to the new one. A plugin could have created such a link
-    /// with a grant of another grants file, or with a grant that was revoked.
+    /// If the directory does not exist, is not a directory or cannot be granted. Also if the directory is not the
+    /// recorded one, in two cases: the recorded one was inside a writable directory, or a link leads to the new one. A
+    /// plugin could have created such a link with a grant of another grants file, or with a grant that was revoked.
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
@@ -47,7 +47,7 @@ impl OpenDirectory {
         match recorded.filter(is_other) {
             Some(recorded) if recorded.was_inside_writable => {
                 return Err(io::Error::other(
-                    "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
+                    "it is not the directory that was granted, and a plugin could have replaced that one; grant it again to use the new one",
                 ));
             }
             Some(_) if directory.has_link => {
@@ -58,9 +58,9 @@ impl OpenDirectory {
             _ => {}
         }
         let handle = Arc::new(reopen_for_reading(directory.handle)?);
-        let (path, bytes_max) = (directory.path.clone(), rule.quota_bytes);
+        let (path, quota_bytes) = (directory.path.clone(), rule.quota_bytes);
         Ok(Self {
-            quota: Arc::new(DirectoryQuota::new(handle.clone(), path, bytes_max, files.clone())),
+            quota: Arc::new(DirectoryQuota::new(handle.clone(), path, quota_bytes, files.clone())),
             handle,
             path: directory.path,
             identity: directory.identity,
@@ -79,8 +79,8 @@ impl OpenDirectory {
         Ok(area.resolve(rule)?.identity)
     }
 
-    /// Returns whether a plugin could make the path lead to a different directory later. Only the record reveals that to a host
-    /// that starts later.
+    /// Returns whether a plugin could make the path lead to a different directory later. A host that starts later
+    /// recognises this only by the record.
     pub(crate) fn must_be_recorded(&self) -> bool {
         self.is_inside_writable || self.has_link
     }
@@ -95,7 +95,7 @@ impl OpenDirectory {
         is_removed(&self.handle)
     }
 
-    /// Records that a guest opened a file of the directory.
+    /// Records that a guest opened a file through the directory.
     pub(crate) fn track(&self, file: &Arc<File>) {
         self.files.track(&self.path, file);
     }
@@ -143,9 +143,9 @@ mod tests {
     fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
-        granted: Option<RecordedDirectory>,
+        recorded: Option<RecordedDirectory>,
     ) -> io::Result<OpenDirectory> {
-        OpenDirectory::open(rule, area, granted, &Arc::default())
+        OpenDirectory::open(rule, area, recorded, &Arc::default())
     }
 
     /// Returns the directories that can be granted while all of these rules apply.
@@ -256,8 +256,8 @@ mod tests {
             was_inside_writable: true,
         });
         open(&rule(&host, "read"), &area(&[]), recorded).unwrap();
-        // The new directory usually has the inode of the old one. Its birth time differs as soon as the clock of the file system
-        // advances.
+        // The new directory usually has the inode of the old one. Its birth time differs as soon as the clock of the
+        // file system advances.
         while fs::metadata(&host).unwrap().created().unwrap() == birth_time {
             fs::remove_dir(&host).unwrap();
             fs::create_dir(&host).unwrap();

@@ -30,8 +30,8 @@ impl OpenFiles {
         tracked.files.push((directory.to_owned(), Arc::downgrade(file)));
     }
 
-    /// Returns the bytes of removed files that are still open, with [`ENTRY_BYTES`] for each. Counts the files that were
-    /// opened through this directory, through one inside it, or through one that contains it.
+    /// Returns the bytes of removed files that are still open, with [`ENTRY_BYTES`] for each. Counts the files that
+    /// were opened through this directory, through one inside it, or through one that contains it.
     pub(super) fn removed_bytes(&self, directory: &Path) -> u64 {
         let tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let related = tracked
@@ -47,8 +47,7 @@ impl OpenFiles {
     }
 }
 
-/// Returns the device and the inode of a file that has no name any more, and the bytes that count for it. Returns `None` for
-/// other files.
+/// Returns the device and the inode of a removed file, and the bytes that count for it. Returns `None` for other files.
 #[cfg(unix)]
 fn removed_file(file: &File) -> Option<((u64, u64), u64)> {
     use std::os::unix::fs::MetadataExt;

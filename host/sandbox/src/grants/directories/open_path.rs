@@ -29,10 +29,12 @@ pub(super) struct ResolvedDirectory {
 
 /// Opens the directory at an absolute path.
 ///
-/// Links are followed, except inside a directory that some grant makes writable. There, a plugin chooses where a link leads.
+/// Links are followed, except inside a directory that some grant makes writable. There, a plugin chooses where a link
+/// leads.
 ///
 /// # Errors
-/// If the path does not exist, is not a directory or has too many links, and for a link inside or through a writable directory.
+/// If the path does not exist, is not a directory or has too many links, and for a link inside or through a writable
+/// directory.
 pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
     let mut walk = PathWalk {
         opened: vec![ResolvedDirectory::root_of(path, writable)?],
@@ -60,12 +62,14 @@ struct PathWalk {
 }
 
 impl PathWalk {
+    /// Adds the names of a path before those that remain.
     fn push_names(&mut self, path: &Path) {
         let names = path.components().rev();
         let names = names.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
         self.names.extend(names.map(|part| PathBuf::from(part.as_os_str())));
     }
 
+    /// Enters the directory with this name, returns to the parent for `..`, or follows the link with this name.
     fn step(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
         let Some(current) = self.opened.last() else {
             return Err(io::Error::other("the path has no root"));
@@ -87,7 +91,7 @@ impl PathWalk {
         }
         let metadata = stat(&current.handle, name, FollowSymlinks::No)?;
         if metadata.is_symlink() {
-            return self.follow(name, writable);
+            return self.follow_link(name, writable);
         }
         if !metadata.is_dir() {
             return Err(io::Error::other("it is not a directory"));
@@ -97,7 +101,8 @@ impl PathWalk {
         Ok(())
     }
 
-    fn follow(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
+    /// Follows the link with this name: its target replaces the name.
+    fn follow_link(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
         let Some(current) = self.opened.last().filter(|current| !current.is_writable) else {
             let link = self.opened.last().map(|current| current.path.join(name));
             return Err(link_in_writable(&link.unwrap_or_default()));

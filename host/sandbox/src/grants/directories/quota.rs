@@ -9,33 +9,35 @@ use std::time::{Duration, Instant};
 use super::open_files::OpenFiles;
 use super::usage::measure_tree;
 
-/// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk space too.
+/// The bytes counted for a file, a directory or a link in addition to its content, because names and inodes use disk
+/// space too.
 pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 
 /// The pause between two measurements, as a multiple of the duration of the last one. Without it, a guest that writes
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// The number of measurements of a directory that are due while guests fill its quota. They reveal the bytes that other
-/// processes write to it.
+/// The number of measurements of a directory that are due while guests reserve as many bytes as its quota has. They
+/// reveal the bytes that other processes write to the directory.
 const MEASUREMENTS_PER_QUOTA: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
-/// Every byte that a guest of this host writes is counted, even if it replaces another byte, so that the count is never too low
-/// for these writes. When the count reaches the limit, the directory is measured again. The measured count no longer has the
-/// bytes that were removed or overwritten. It also has the bytes that other processes wrote. A removed file counts until it is
-/// closed.
+/// Every byte that a guest of this host writes is counted, even if it replaces another byte, so that the count is never
+/// too low for these writes. When the count reaches the limit, the directory is measured again. The new count excludes
+/// the bytes that were removed or overwritten, and includes the bytes that other processes wrote. A removed file counts
+/// until it is closed.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
     path: PathBuf,
-    bytes_max: u64,
+    /// The quota, in bytes.
+    quota_bytes: u64,
     /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     count: Mutex<QuotaCount>,
-    /// Held while the directory is measured. `count` is not held then, so that writers below the quota do not wait for the
-    /// disk.
+    /// Locked while the directory is measured. `count` is not locked then, so that writers below the quota do not wait
+    /// for the disk.
     measurement: Mutex<()>,
 }
 
@@ -48,14 +50,14 @@ struct QuotaCount {
     unwritten: u64,
     /// All bytes reserved so far.
     reserved: u64,
-    /// The value of `reserved` at the beginning of the last measurement.
+    /// The value of `reserved` when the last measurement began.
     reserved_at_measurement: u64,
     /// The earliest time of the next measurement.
     next_measurement: Option<Instant>,
 }
 
 impl QuotaCount {
-    /// Reserves bytes. `used` is the current value of the field.
+    /// Reserves bytes. `used` is the current value of the field `used`.
     fn add(&mut self, used: u64, bytes: u64) {
         self.used = Some(used.saturating_add(bytes));
         self.unwritten = self.unwritten.saturating_add(bytes);
@@ -65,28 +67,28 @@ impl QuotaCount {
 
 impl DirectoryQuota {
     /// Creates the quota of an open directory. `path` is its real path; `files` lists the files that guests have open.
-    pub(super) fn new(directory: Arc<File>, path: PathBuf, bytes_max: u64, files: Arc<OpenFiles>) -> Self {
+    pub(super) fn new(directory: Arc<File>, path: PathBuf, quota_bytes: u64, files: Arc<OpenFiles>) -> Self {
         Self {
             directory,
             path,
-            bytes_max,
+            quota_bytes,
             files,
             count: Mutex::default(),
             measurement: Mutex::default(),
         }
     }
 
-    fn count(&self) -> MutexGuard<'_, QuotaCount> {
+    fn lock_count(&self) -> MutexGuard<'_, QuotaCount> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has to be
-    /// measured first: it was never measured, it seems full, or guests have written so much since the last measurement that
-    /// other processes may have written too.
+    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has
+    /// to be measured first: it was never measured, it seems full, or guests have written so much since the last
+    /// measurement that other processes may have written too.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
-        let count = self.count();
+        let count = self.lock_count();
         let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);
-        let is_due = reserved_since > self.bytes_max / MEASUREMENTS_PER_QUOTA
+        let is_due = reserved_since > self.quota_bytes / MEASUREMENTS_PER_QUOTA
             && count.next_measurement.is_none_or(|next| next <= Instant::now());
         drop(count);
         if is_due {
@@ -96,12 +98,12 @@ impl DirectoryQuota {
         }
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if the
-    /// directory was never measured, or seems full.
+    /// Reserves between `bytes_min` and `bytes_max` bytes, based on the last measurement, however old it is. Returns
+    /// `None` if the directory was never measured, or seems full.
     pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
-        let mut count = self.count();
+        let mut count = self.lock_count();
         let used = count.used?;
-        let bytes = bytes_max.min(self.bytes_max.saturating_sub(used));
+        let bytes = bytes_max.min(self.quota_bytes.saturating_sub(used));
         if bytes < bytes_min {
             return None;
         }
@@ -112,12 +114,12 @@ impl DirectoryQuota {
         })
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes. Measures the directory first if [`DirectoryQuota::try_reserve`]
-    /// requires it, which reads the disk.
+    /// Reserves between `bytes_min` and `bytes_max` bytes. Measures the directory first if
+    /// [`DirectoryQuota::try_reserve`] requires it, which reads the disk.
     ///
     /// # Errors
-    /// The error of a full disk if the quota is reached, or if the directory must be measured and the pause since the last
-    /// measurement is not over; and the error of a directory that cannot be measured.
+    /// The error of a full disk if the quota is reached, or if the directory must be measured and the pause since the
+    /// last measurement is not over; and the error of a directory that cannot be measured.
     pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);
@@ -129,21 +131,21 @@ impl DirectoryQuota {
         }
         self.measure()?;
         self.try_reserve(bytes_min, bytes_max).ok_or_else(|| {
-            tracing::info!(directory = %self.path.display(), bytes_max = self.bytes_max, "a plugin's directory is full");
+            tracing::info!(directory = %self.path.display(), bytes_max = self.quota_bytes, "a plugin's directory is full");
             disk_full()
         })
     }
 
-    /// Measures the directory. Bytes that are reserved meanwhile count in addition, because the measurement may have missed
-    /// them.
+    /// Measures the directory. The bytes that are reserved during the measurement count in addition, because the
+    /// measurement may have missed them.
     ///
     /// # Errors
-    /// The error of a full disk if the pause since the last measurement is not over, and the error of a directory that cannot
-    /// be read.
+    /// The error of a full disk if the pause since the last measurement is not over, and the error of a directory that
+    /// cannot be read.
     fn measure(&self) -> io::Result<()> {
         let started = Instant::now();
         let (unwritten, reserved) = {
-            let count = self.count();
+            let count = self.lock_count();
             if count.next_measurement.is_some_and(|next| started < next) {
                 return Err(disk_full());
             }
@@ -158,7 +160,7 @@ impl DirectoryQuota {
         }
         let on_disk = on_disk.saturating_add(self.files.removed_bytes(&self.path));
         let duration = started.elapsed().max(Duration::from_micros(1));
-        let mut count = self.count();
+        let mut count = self.lock_count();
         let unmeasured = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
         count.used = Some(on_disk.saturating_add(unmeasured));
         count.reserved_at_measurement = reserved;
@@ -185,7 +187,7 @@ impl Reservation {
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let unused = self.bytes.saturating_sub(bytes);
         self.bytes -= unused;
-        let mut count = self.quota.count();
+        let mut count = self.quota.lock_count();
         count.used = count.used.map(|used| used.saturating_sub(unused));
         count.unwritten = count.unwritten.saturating_sub(unused);
     }
@@ -193,7 +195,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut count = self.quota.count();
+        let mut count = self.quota.lock_count();
         count.unwritten = count.unwritten.saturating_sub(self.bytes);
     }
 }
@@ -213,10 +215,10 @@ mod tests {
 
     use super::*;
 
-    fn quota(directory: &Path, bytes_max: u64) -> Arc<DirectoryQuota> {
+    fn quota(directory: &Path, quota_bytes: u64) -> Arc<DirectoryQuota> {
         let handle = Arc::new(File::open(directory).unwrap());
         let path = directory.to_owned();
-        Arc::new(DirectoryQuota::new(handle, path, bytes_max, Arc::default()))
+        Arc::new(DirectoryQuota::new(handle, path, quota_bytes, Arc::default()))
     }
 
     /// Reserves bytes after the pause that follows the last measurement.
@@ -251,7 +253,7 @@ mod tests {
         let mut written = 0;
         for number in 0..400 {
             let quota = &quotas[number % quotas.len()];
-            let next = quota.count().next_measurement.unwrap();
+            let next = quota.lock_count().next_measurement.unwrap();
             while Instant::now() < next {
                 std::thread::yield_now();
             }
@@ -288,14 +290,14 @@ mod tests {
         let reservation = quota.reserve(15_000, 15_000).unwrap();
         assert!(
             quota.reserve(15_000, 15_000).is_err(),
-            "a measurement does not see them"
+            "a measurement does not see the reserved bytes"
         );
         drop(reservation);
         reserve_after_pause(&quota, 15_000);
     }
 
     #[test]
-    fn a_part_of_a_reservation_is_returned() {
+    fn unused_bytes_of_a_reservation_are_released() {
         let directory = tempfile::tempdir().unwrap();
         let quota = quota(directory.path(), 20_000);
         let mut reservation = quota.reserve(1, 30_000).unwrap();

@@ -117,7 +117,7 @@ impl TryFrom<TurnEntry> for ScriptedTurn {
             },
             TurnEntry {
                 call: Some(calls), say, ..
-            } => respond(say, calls)?,
+            } => call_action(say, calls)?,
             TurnEntry { fail: Some(fail), .. } => TurnAction::Fail(fail.into()),
             TurnEntry { silent: Some(true), .. } => TurnAction::Silence,
             TurnEntry {
@@ -135,7 +135,7 @@ impl TryFrom<TurnEntry> for ScriptedTurn {
 }
 
 /// Returns the action of a turn with calls.
-fn respond(say: Option<String>, calls: Vec<CallEntry>) -> Result<TurnAction, String> {
+fn call_action(say: Option<String>, calls: Vec<CallEntry>) -> Result<TurnAction, String> {
     if calls.is_empty() {
         return Err("`call` is empty".to_owned());
     }
@@ -229,9 +229,9 @@ struct Texts(Vec<String>);
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMore;
+        struct TextsVisitor;
 
-        impl<'de> Visitor<'de> for OneOrMore {
+        impl<'de> Visitor<'de> for TextsVisitor {
             type Value = Texts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -254,7 +254,7 @@ impl<'de> Deserialize<'de> for Texts {
             }
         }
 
-        deserializer.deserialize_any(OneOrMore)
+        deserializer.deserialize_any(TextsVisitor)
     }
 }
 

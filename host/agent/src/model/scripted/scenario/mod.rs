@@ -19,9 +19,9 @@ const SUGGESTION: &str =
 impl ScriptedModel {
     /// Parses a scenario.
     ///
-    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` are named after
-    /// the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch); `is_error` requires an error or
-    /// a success. [`ScriptedTurn`] describes the references in texts.
+    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` are named
+    /// after the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch). The exception is
+    /// `is_error`: `true` requires an error, and `false` a success. [`ScriptedTurn`] describes the references in texts.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -67,9 +67,9 @@ impl ScriptedModel {
     /// ```
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several actions or
-    /// without an action, keys that do not fit together, a malformed reference, and an expectation that can never fail or never
-    /// hold. For a scenario without turns, the error has no line.
+    /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several
+    /// actions or without an action, keys that exclude each other or require another key, a malformed reference, and an
+    /// expectation that can never fail or never hold. For a scenario without turns, the error has no line.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text, None)
     }
@@ -115,9 +115,9 @@ fn parse(subject: &str, text: &str, default_name: Option<String>) -> Result<Scri
 
 /// Returns the error for a part of a scenario, with the line and column where it begins.
 fn invalid_at(subject: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
-    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    let preceding = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = preceding.matches('\n').count() + 1;
+    let column = preceding.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
     unusable(subject, format!("is invalid at line {line}, column {column}: {why}"))
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::model::{Expectation, FinishReason, TextMatch, TokenUsage};
 
-fn refusal(text: &str) -> String {
+fn parse_error(text: &str) -> String {
     match ScriptedModel::parse(text) {
         Err(ModelError::Configuration { message, .. }) => message,
         other => panic!("{text}: {other:?}"),
@@ -127,7 +127,7 @@ fn an_invalid_file_is_refused_with_line_and_column() {
         ),
     ];
     for (text, position, why) in invalid {
-        let message = refusal(text);
+        let message = parse_error(text);
         assert!(
             message.contains(&format!("at {position}:")) && message.contains(why),
             "{text}\n{message}"
@@ -136,8 +136,8 @@ fn an_invalid_file_is_refused_with_line_and_column() {
 }
 
 #[test]
-fn a_turn_that_can_never_be_played_is_refused_at_its_start() {
-    let second = |turn: &str| format!("[[turn]]\nanswer = \"\"\n\n[[turn]]\n{turn}");
+fn an_invalid_turn_is_refused_with_the_position_where_it_begins() {
+    let as_second_turn = |turn: &str| format!("[[turn]]\nanswer = \"\"\n\n[[turn]]\n{turn}");
     let invalid = [
         ("", "has no action"),
         ("say = \"x\"", "`answer`"),
@@ -161,13 +161,13 @@ fn a_turn_that_can_never_be_played_is_refused_at_its_start() {
         ("answer = \"\"\nexpect.last_result.contains = \"\"", "never fail"),
     ];
     for (turn, why) in invalid {
-        let message = refusal(&second(turn));
+        let message = parse_error(&as_second_turn(turn));
         assert!(
             message.contains("at line 4, column 1:") && message.contains(why),
             "{turn}\n{message}"
         );
     }
-    assert!(refusal("name = \"empty\"").contains("no `[[turn]]`"));
+    assert!(parse_error("name = \"empty\"").contains("no `[[turn]]`"));
 }
 
 #[tokio::test]

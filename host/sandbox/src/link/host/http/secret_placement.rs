@@ -76,6 +76,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     while let Some(&byte) = bytes.get(index) {
         let escape = bytes.get(index + 1..index + 3).filter(|_| byte == b'%');
         let escape = escape
+            .filter(|hex| hex.iter().all(u8::is_ascii_hexdigit))
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match escape {
@@ -165,5 +166,11 @@ mod tests {
             assert_eq!(headers[AUTHORIZATION], "Bearer of-the-guest", "{url}");
             assert!(!path.contains("secret"));
         }
+    }
+
+    #[test]
+    fn an_escape_has_two_hexadecimal_digits() {
+        assert_eq!(percent_decoded("%6b%65y+1"), b"key 1");
+        assert_eq!(percent_decoded("%+5%-5%6"), b"% 5%-5%6");
     }
 }
