@@ -47,7 +47,7 @@ pub struct LoopLimits {
     pub result_bytes_max: usize,
     /// Maximum number of declared tools, since providers reject more. Beyond it, the least recently used tools are hidden.
     pub tools_max: usize,
-    /// The number of declared tools from which on a warning event is emitted, since models choose poorly among many tools.
+    /// Number of declared tools at which a warning event is emitted, since models choose poorly among many tools.
     pub tools_warn: usize,
 }
 
@@ -145,9 +145,9 @@ mod tests {
 
     // attack: B16
     #[test]
-    fn limits_that_prevent_any_run_are_refused_by_name() {
+    fn limits_below_their_minimum_are_refused() {
         assert!(LoopLimits::default().check().is_ok());
-        let zeros = [
+        let invalid_limits = [
             LoopLimits {
                 iterations_max: 0,
                 ..LoopLimits::default()
@@ -173,7 +173,7 @@ mod tests {
                 ..LoopLimits::default()
             },
         ];
-        for limits in zeros {
+        for limits in invalid_limits {
             let message = limits.check().unwrap_err().to_string();
             assert!(message.contains("must"), "{message}");
         }

@@ -1,8 +1,8 @@
 //! The HTTP client of all requests of the host: those to models, MCP servers, collectors and downloads.
 //!
 //! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no
-//! redirect and repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider of an
-//! embedder's process unchanged.
+//! redirect and repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider
+//! of an embedder's process unchanged.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ impl TlsError {
     pub const SUGGESTION: &str = "install the system's root certificates (the package `ca-certificates`)";
 }
 
-/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers and
-/// timeouts.
+/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers
+/// and timeouts.
 ///
 /// # Errors
 /// [`TlsError`].
@@ -82,17 +82,18 @@ mod tests {
 
     use super::*;
 
-    /// Responds to one request with a redirect, and returns the request.
+    /// Starts a server that responds to one request with a redirect. Returns its URL and a thread that returns the
+    /// request.
     fn redirecting_server() -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let serving = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut head = [0; 4096];
-            let read = stream.read(&mut head).unwrap();
+            let length = stream.read(&mut head).unwrap();
             let response = "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
             stream.write_all(response.as_bytes()).unwrap();
-            String::from_utf8_lossy(&head[..read]).into_owned()
+            String::from_utf8_lossy(&head[..length]).into_owned()
         });
         (url, serving)
     }
@@ -110,7 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_requires_encryption_refuses_plain_http() {
-        // It reads the root certificates, which a machine without them does not have.
+        // Fails on a machine without root certificates.
         let Ok(builder) = client_builder(Encryption::Required) else {
             return;
         };

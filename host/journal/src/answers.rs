@@ -8,8 +8,8 @@ use toolwit_core::ApprovalAnswer;
 
 use crate::session::{SessionKey, sql_integer};
 
-/// Stores an answer to a question, unless the question has one. Returns `false` if it already has an answer, such as one from
-/// another process.
+/// Stores an answer to a question, unless the question has one. Returns `false` if it already has an answer, such as
+/// one from another process.
 pub(crate) fn store(
     connection: &Connection,
     session: SessionKey,
@@ -39,7 +39,10 @@ pub(crate) fn find(
 }
 
 /// Returns the stored answers of a session, by question.
-pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
+pub(crate) fn find_all(
+    connection: &Connection,
+    session: SessionKey,
+) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
     let rows = || -> rusqlite::Result<Vec<(i64, String)>> {
         let mut statement = connection.prepare("SELECT question, answer FROM answers WHERE session = ?1")?;
         let rows = statement.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -51,8 +54,8 @@ pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeM
         .collect()
 }
 
-/// Returns the version of the file, and the answer to a question. If the file still has the version `last_version`, the answer
-/// is not read and is `None`.
+/// Returns the version of the file, and the answer to a question. If the file still has the version `last_version`, the
+/// answer is not read and is `None`.
 pub(crate) fn poll(
     connection: &Connection,
     session: SessionKey,

@@ -8,8 +8,8 @@ use toolwit_core::text::sha256;
 /// Minimum length of a text that is stored separately, in bytes.
 const LARGE_BYTES_MIN: usize = 1024;
 
-/// The only key of an object that refers to a large text. An object of the entry itself that has only this key, or only this
-/// key with further `$` before it, is escaped: its key gets one more `$`.
+/// The only key of an object that refers to a large text. An object of the entry itself that has only this key, or only
+/// this key with further `$` before it, is escaped: its key gets one more `$`.
 const REFERENCE: &str = "$text";
 
 /// Replaces the large texts in a value by references, and adds the texts to `texts` by their digests.
@@ -33,7 +33,10 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
     }
 }
 
-/// Replaces references by their texts. If `find` does not return a text, the error is its digest.
+/// Replaces references by the texts that `find` returns for their digests.
+///
+/// # Errors
+/// The digest of a text that `find` does not return.
 pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>) -> Result<Value, String> {
     match value {
         Value::Array(items) => items.into_iter().map(|item| restore(item, find)).collect(),

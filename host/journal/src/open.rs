@@ -16,21 +16,21 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 const APPLICATION_ID: u32 = 0x546c_7773;
 
 /// The changes of the schema, in order. The version of a file is the number of changes that it has.
-const SCHEMA: [&str; 3] = [
+const SCHEMA_CHANGES: [&str; 3] = [
     include_str!("schema.sql"),
     include_str!("answers.sql"),
     include_str!("origin.sql"),
 ];
 
-/// Opens the database file, and creates it and the directory with its locks if they do not exist. Only its owner can access
-/// them. A file of another program is refused before anything is created next to it.
+/// Opens the database file, and creates it and the directory with its locks if they do not exist. Only its owner can
+/// access them. A file of another program or of a newer version is refused before anything is created next to it.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(JournalError::store)?;
     }
     create_private_file(path).map_err(JournalError::store)?;
     let connection = Connection::open(path).map_err(JournalError::store)?;
-    check_owner(&connection)?;
+    check_format(&connection)?;
     create_private_directory(&lock::directory(path)).map_err(JournalError::store)?;
     prepare(connection)
 }
@@ -44,14 +44,15 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
         // may survive.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        // The transaction locks the file at once, so that two processes that open a new store do not both create its schema.
+        // The transaction locks the file at once, so that two processes that open a new store do not both create its
+        // schema.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: usize = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version < SCHEMA.len() {
-            SCHEMA[version..]
+        if version < SCHEMA_CHANGES.len() {
+            SCHEMA_CHANGES[version..]
                 .iter()
                 .try_for_each(|sql| transaction.execute_batch(sql))?;
-            transaction.pragma_update(None, "user_version", SCHEMA.len())?;
+            transaction.pragma_update(None, "user_version", SCHEMA_CHANGES.len())?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         }
         transaction.commit()
@@ -61,7 +62,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
 }
 
 /// Rejects a file of another program or of a newer version, before its content is changed.
-fn check_owner(connection: &Connection) -> Result<(), JournalError> {
+fn check_format(connection: &Connection) -> Result<(), JournalError> {
     let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let read = || -> rusqlite::Result<_> {
         Ok((
@@ -72,6 +73,7 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
     };
     let message = match read().map_err(JournalError::store)? {
         (id, version, _) if id == i64::from(APPLICATION_ID) && is_supported(version) => return Ok(()),
+        // A new, empty file.
         (0, 0, 0) => return Ok(()),
         (id, ..) if id == i64::from(APPLICATION_ID) => "a newer version of the program wrote the file",
         _ => "the file is a database of another program; it was not changed",
@@ -83,5 +85,5 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
 }
 
 fn is_supported(version: i64) -> bool {
-    usize::try_from(version).is_ok_and(|version| version <= SCHEMA.len())
+    usize::try_from(version).is_ok_and(|version| version <= SCHEMA_CHANGES.len())
 }

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
-/// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store the
-/// code in the file. A file with another code is not one of this user.
+/// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store
+/// the code in the file. A file with another code does not belong to this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     /// The identity of the file: random, and the same as long as the file exists.

@@ -1,4 +1,4 @@
-//! Queries for sessions, which block their thread.
+//! Queries for sessions. They block the calling thread.
 
 use std::collections::HashMap;
 
@@ -71,14 +71,15 @@ pub(crate) fn append(
 }
 
 pub(crate) fn entries(connection: &Connection, session: SessionKey) -> Result<Vec<TraceEntry>, JournalError> {
-    read(
+    read_entries(
         connection,
         session,
         "SELECT sequence, entry FROM entries WHERE session = ?1 ORDER BY sequence",
     )
 }
 
-fn read(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec<TraceEntry>, JournalError> {
+/// Reads the entries that the query selects.
+fn read_entries(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec<TraceEntry>, JournalError> {
     let rows = || -> rusqlite::Result<Vec<(i64, String)>> {
         let mut statement = connection.prepare_cached(query)?;
         let rows = statement.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -87,7 +88,7 @@ fn read(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec
     let rows = rows().map_err(JournalError::store)?;
     rows.into_iter()
         .map(|(sequence, text)| {
-            parse(connection, session, &text).map_err(|reason| JournalError::Entry {
+            parse_entry(connection, session, &text).map_err(|reason| JournalError::Entry {
                 sequence: u64::try_from(sequence).unwrap_or_default(),
                 reason,
             })
@@ -95,7 +96,8 @@ fn read(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec
         .collect()
 }
 
-fn parse(connection: &Connection, session: SessionKey, text: &str) -> Result<TraceEntry, String> {
+/// Parses an entry, and restores its large texts. The error is the reason why the entry cannot be used.
+fn parse_entry(connection: &Connection, session: SessionKey, text: &str) -> Result<TraceEntry, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut find = |digest: &str| {
         let query = "SELECT text FROM texts WHERE session = ?1 AND digest = ?2";
@@ -124,9 +126,9 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     for (id, name, count) in rows().map_err(JournalError::store)? {
         let count = u64::try_from(count).unwrap_or_default();
         let session = name.parse()?;
-        summaries.push(match read(connection, id, SUMMARY_QUERY) {
+        summaries.push(match read_entries(connection, id, SUMMARY_QUERY) {
             Ok(entries) => SessionSummary::of(session, count, &entries),
-            // One session of a newer version does not hide the others.
+            // A session that a newer version wrote does not hide the others.
             Err(error @ JournalError::Entry { .. }) => SessionSummary::unreadable(session, count, &error),
             Err(error) => return Err(error),
         });
@@ -135,7 +137,7 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
-/// Creates a session with the entries of another one whose numbers are lower than `end`.
+/// Creates the session `new` with those entries of `session` that have a number lower than `end`.
 pub(crate) fn fork(
     connection: &mut Connection,
     session: &SessionId,
@@ -145,15 +147,15 @@ pub(crate) fn fork(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(JournalError::store)?;
-    let from = find(&transaction, session)?;
-    let to = create(&transaction, new)?;
+    let source_key = find(&transaction, session)?;
+    let new_key = create(&transaction, new)?;
     let copy = || -> rusqlite::Result<()> {
         let copy_texts =
             "INSERT INTO texts (session, digest, text) SELECT ?2, digest, text FROM texts WHERE session = ?1";
-        transaction.execute(copy_texts, params![from, to])?;
+        transaction.execute(copy_texts, params![source_key, new_key])?;
         let copy_entries = "INSERT INTO entries (session, sequence, event, entry)
             SELECT ?2, sequence, event, entry FROM entries WHERE session = ?1 AND sequence < ?3";
-        transaction.execute(copy_entries, params![from, to, sql_integer(end)])?;
+        transaction.execute(copy_entries, params![source_key, new_key, sql_integer(end)])?;
         Ok(())
     };
     copy().and_then(|()| transaction.commit()).map_err(JournalError::store)
@@ -166,6 +168,6 @@ pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(),
 }
 
 /// Converts a number to an integer of SQLite, which is signed. A number that is too large becomes the largest one.
-pub(crate) fn sql_integer(sequence: u64) -> i64 {
-    i64::try_from(sequence).unwrap_or(i64::MAX)
+pub(crate) fn sql_integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

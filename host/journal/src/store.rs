@@ -19,8 +19,8 @@ use crate::session::{self, SessionKey};
 /// Maximum time to wait for the lock of a session.
 const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
 
-/// The interval at which the file is checked for the answer to a question. A person does not notice the delay, and a check
-/// takes microseconds.
+/// The interval at which the file is checked for the answer to a question. A person does not notice the delay, and a
+/// check takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for
@@ -45,8 +45,8 @@ impl SqliteJournalStore {
     /// Opens the store and creates it if it does not exist. The locks of its sessions are in a directory next to it.
     ///
     /// # Errors
-    /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such a
-    /// file is not changed.
+    /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such
+    /// a file is not changed.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
         let lock_directory = lock::directory(&path);
@@ -91,16 +91,17 @@ impl SqliteJournalStore {
         blocking(move || query(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// Stores an answer for the session that `session` finds, unless the question has one. Returns `false` if it already has an
-    /// answer.
+    /// Stores an answer for the session that `find_session` returns, unless the question has one. Returns `false` if it
+    /// already has an answer.
     async fn store_answer_for(
         &self,
         question: u64,
         answer: &ApprovalAnswer,
-        session: impl FnOnce(&Connection) -> Result<SessionKey, JournalError> + Send + 'static,
+        find_session: impl FnOnce(&Connection) -> Result<SessionKey, JournalError> + Send + 'static,
     ) -> Result<bool, JournalError> {
         let answer = answer.clone();
-        let stored = self.query(move |connection| answers::store(connection, session(connection)?, question, &answer));
+        let stored =
+            self.query(move |connection| answers::store(connection, find_session(connection)?, question, &answer));
         let is_first = stored.await?;
         self.answer_stored.send_replace(());
         Ok(is_first)
@@ -207,7 +208,7 @@ impl JournalStore for SqliteJournalStore {
 
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
         let id = session.clone();
-        self.query(move |connection| answers::all(connection, session::find(connection, &id)?))
+        self.query(move |connection| answers::find_all(connection, session::find(connection, &id)?))
             .await
     }
 }

@@ -106,8 +106,8 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
-    /// Parses the options and the doc comment of a parameter, and removes both, because the compiler does not allow them
-    /// there.
+    /// Parses the options and the doc comment of a parameter, and removes both, because the compiler does not allow
+    /// them there.
     pub(crate) fn take_from(attributes: &mut Vec<Attribute>) -> Result<(Self, Option<String>)> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("tool")) {
@@ -151,8 +151,8 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
     ToolOptions::parse(options).map(Some)
 }
 
-/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line. Returns `None`
-/// without a doc comment.
+/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line. Returns
+/// `None` without a doc comment.
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -190,9 +190,9 @@ fn check_effect(effect: &LitStr) -> Result<()> {
 /// Rejects names that a model provider may refuse. A valid name matches `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
-    let is_first_valid = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let is_rest_valid = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if is_first_valid && is_rest_valid && text.len() <= 64 {
+    let has_valid_start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let has_valid_characters = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if has_valid_start && has_valid_characters && text.len() <= 64 {
         return Ok(());
     }
     let message = "invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`";

@@ -14,8 +14,8 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         .unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Generates an implementation of `Serialize`. A local struct with the same fields, serde's `remote` definition of the type,
-/// serializes the fields. The library then adds the properties of the entity.
+/// Generates an implementation of `Serialize`. A local struct with the same fields, serde's `remote` definition of the
+/// type, serializes the fields. The library then adds the properties of the entity.
 fn expand(item: &DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "an entity cannot be generic: the model needs one schema for its methods";
@@ -56,7 +56,7 @@ fn expand(item: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Returns the body of a struct with the same fields, and their attributes for serde.
+/// Returns the body of a struct with the same fields and their attributes for serde.
 fn fields(item: &DeriveInput) -> Result<TokenStream> {
     let refusal = |span: Span| {
         let message =

@@ -52,7 +52,7 @@ fn tool_of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenS
     })
 }
 
-/// Generates `ToolMethods` from the methods of an `impl` block.
+/// Generates an implementation of `ToolMethods` from the methods of an `impl` block, after the block itself.
 pub(crate) fn tools_of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
@@ -132,7 +132,7 @@ pub(crate) fn tools_of_impl(options: &ImplOptions, mut block: ItemImpl) -> Resul
     })
 }
 
-/// Generates `instance_id` from the option `id`: a field, or a call of a method without arguments.
+/// Generates the method `instance_id` from the option `id`: a field, or a call of a method without arguments.
 fn instance_id(id: &Expr) -> Result<TokenStream> {
     let source = match id {
         Expr::Path(path) if path.path.get_ident().is_some() => {
@@ -153,7 +153,7 @@ fn instance_id(id: &Expr) -> Result<TokenStream> {
     Ok(instance_id_from(&source))
 }
 
-/// Generates `instance_id` from an expression.
+/// Generates the method `instance_id` from an expression.
 fn instance_id_from(source: &TokenStream) -> TokenStream {
     quote! {
         fn instance_id(&self) -> ::core::option::Option<::std::string::String> {
@@ -162,7 +162,8 @@ fn instance_id_from(source: &TokenStream) -> TokenStream {
     }
 }
 
-/// Returns whether the block has a method `id(&self)`, which is the default of the option `id`.
+/// Returns whether the block has a method `id` that takes only `self` and is not `async`. It is the default of the
+/// option `id`.
 fn has_id_method(block: &ItemImpl) -> bool {
     block.items.iter().any(|item| match item {
         ImplItem::Fn(function) => {

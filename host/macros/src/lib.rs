@@ -26,8 +26,8 @@ mod tests;
 /// Generates a tool from a function, or tools from the methods of an `impl` block.
 ///
 /// Generated code refers to the crate `toolwit`, unless the option `crate` names another path:
-/// `#[tool(crate = toolwit_core)]`. For an `impl` block, the option belongs to the attribute of the block. The documentation of
-/// `toolwit::tool` describes all options with examples that run.
+/// `#[tool(crate = toolwit_core)]`. For an `impl` block, the option belongs to the attribute of the block. The
+/// documentation of `toolwit::tool` describes all options with examples that run.
 #[cfg(feature = "expand")]
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -49,9 +49,9 @@ pub fn entity(item: TokenStream) -> TokenStream {
 
 /// Makes an object a facade: a tool that reveals the tools of the object when the model calls it.
 ///
-/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools of
-/// the type's `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade. The
-/// documentation of `toolwit::facade` describes all options with examples that run.
+/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools
+/// of the type's `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade.
+/// The documentation of `toolwit::facade` describes all options with examples that run.
 #[cfg(feature = "expand")]
 #[proc_macro_attribute]
 pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -62,25 +62,25 @@ pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[cfg(not(feature = "expand"))]
 #[proc_macro_attribute]
 pub fn tool(_attribute: TokenStream, item: TokenStream) -> TokenStream {
-    missing("#[tool]", item)
+    missing_feature("#[tool]", item)
 }
 
 /// Reports that the feature `macros` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_attribute]
 pub fn facade(_attribute: TokenStream, item: TokenStream) -> TokenStream {
-    missing("#[facade]", item)
+    missing_feature("#[facade]", item)
 }
 
 /// Reports that the feature `macros` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_derive(Entity, attributes(entity))]
 pub fn entity(_item: TokenStream) -> TokenStream {
-    missing("#[derive(Entity)]", TokenStream::new())
+    missing_feature("#[derive(Entity)]", TokenStream::new())
 }
 
 #[cfg(not(feature = "expand"))]
-fn missing(attribute: &str, item: TokenStream) -> TokenStream {
+fn missing_feature(attribute: &str, item: TokenStream) -> TokenStream {
     let error = format!("compile_error!(\"`{attribute}` needs the feature `macros` of the crate `toolwit`\");");
     let mut tokens: TokenStream = error.parse().unwrap_or_default();
     tokens.extend(item);

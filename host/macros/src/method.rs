@@ -10,12 +10,12 @@ use crate::attributes::{EFFECTS, ToolOptions, doc_of};
 use crate::parameter::{Argument, Parameter};
 use crate::unsupported;
 
-/// Whether a function belongs to a type.
+/// The owner of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A free function.
+    /// None: it is a free function.
     None,
-    /// A function of an `impl` block; `__this` holds the object.
+    /// The type of an `impl` block. In generated code, `__this` holds the object.
     Object,
 }
 
@@ -37,9 +37,9 @@ enum Call {
     Plain,
     /// `Self::name(…)`.
     Associated,
-    /// On a reference to the object.
+    /// `Self::name(&object, …)`.
     Reference,
-    /// On a shared handle to the object.
+    /// `Self::name(object, …)`, where the object is in an `Arc`.
     Shared,
 }
 
@@ -52,7 +52,7 @@ impl Method {
         signature: &mut Signature,
         owner: Owner,
     ) -> Result<Self> {
-        check_form(signature)?;
+        check_signature(signature)?;
         let description = options.description.as_ref().map(|text| text.value());
         let Some(description) = description
             .or_else(|| doc_of(attributes))
@@ -147,7 +147,7 @@ impl Method {
         }}
     }
 
-    /// Generates the declaration of the effect class, if the option `effect` sets one.
+    /// Generates the call that sets the effect class of the tool, if the option `effect` sets one.
     fn effect(&self) -> Option<TokenStream> {
         let effect = self.options.effect.as_ref()?.value();
         let (_, variant) = EFFECTS.iter().find(|(name, _)| *name == effect)?;
@@ -159,8 +159,8 @@ impl Method {
     fn call_expression(&self) -> TokenStream {
         let function = &self.function;
         let arguments = self.parameters.iter().map(|parameter| match parameter {
-            Parameter::Context { by_reference: true } => quote!(&__context),
-            Parameter::Context { by_reference: false } => quote!(::core::clone::Clone::clone(&__context)),
+            Parameter::Context { is_by_reference: true } => quote!(&__context),
+            Parameter::Context { is_by_reference: false } => quote!(::core::clone::Clone::clone(&__context)),
             Parameter::Argument(argument) => {
                 let name = argument.name();
                 quote!(#name)
@@ -193,8 +193,8 @@ impl Method {
     }
 }
 
-/// Rejects functions that cannot be tools: generic, unsafe or variadic ones.
-fn check_form(signature: &Signature) -> Result<()> {
+/// Rejects a generic, unsafe or variadic function, which cannot be a tool.
+fn check_signature(signature: &Signature) -> Result<()> {
     let refusal = |span, message| Err(Error::new(span, message));
     if !signature.generics.params.is_empty() {
         let message = "a generic function cannot be a tool: the model needs one schema; write it for concrete types";

@@ -9,10 +9,10 @@ use syn::{Error, Expr, ExprLit, Ident, Lit, Pat, PatType, Result, Type};
 use crate::attributes::ParameterOptions;
 use crate::unsupported;
 
-/// One parameter of a function after `self`.
+/// A parameter of a function, except `self`.
 pub(crate) enum Parameter {
     /// The context of the call, which is not part of the schema.
-    Context { by_reference: bool },
+    Context { is_by_reference: bool },
     /// An argument that the model passes.
     Argument(Box<Argument>),
 }
@@ -29,17 +29,17 @@ impl Parameter {
     /// Reads a parameter, and removes the attributes that the compiler would refuse.
     pub(crate) fn read(parameter: &mut PatType) -> Result<Self> {
         let (options, doc) = ParameterOptions::take_from(&mut parameter.attrs)?;
-        if let Some(by_reference) = context_by_reference(&parameter.ty) {
+        if let Some(is_by_reference) = context_by_reference(&parameter.ty) {
             if let Some(default) = options.default {
                 return Err(Error::new(default.span(), "the context of the call has no default"));
             }
-            return Ok(Self::Context { by_reference });
+            return Ok(Self::Context { is_by_reference });
         }
         let Pat::Ident(pattern) = &*parameter.pat else {
             let message = "give the parameter a plain name, which the model can use";
             return Err(Error::new(parameter.pat.span(), message));
         };
-        unsupported::check(&pattern.ident, &parameter.ty)?;
+        unsupported::check_parameter(&pattern.ident, &parameter.ty)?;
         Ok(Self::Argument(Box::new(Argument {
             name: pattern.ident.clone(),
             kind: (*parameter.ty).clone(),
@@ -87,7 +87,7 @@ impl Argument {
     }
 }
 
-/// Returns whether a parameter of this type takes the context by reference; `None` if the type is not that of a context.
+/// Returns whether a parameter takes the context by reference, or `None` if its type is not that of the context.
 fn context_by_reference(kind: &Type) -> Option<bool> {
     match kind {
         Type::Reference(reference) if reference.mutability.is_none() => {

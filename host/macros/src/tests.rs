@@ -60,12 +60,12 @@ fn unsupported_parameter_types_are_rejected_with_a_suggestion() {
     `thing` cannot be of this type: `Self` cannot be named in a schema; write the type's name
     `thing` cannot be of this type: a pointer cannot be represented in JSON
     ");
-    for fine in [
+    for supported in [
         quote!(String),
         quote!(Option<Vec<u8>>),
         quote!(std::collections::HashMap<String, Order>),
     ] {
-        assert_eq!(parameter_errors(fine), "");
+        assert_eq!(parameter_errors(supported), "");
     }
 }
 

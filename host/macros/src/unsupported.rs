@@ -1,4 +1,4 @@
-//! Types that JSON cannot represent, recognised by their names, with a suggestion for each.
+//! Types that JSON cannot represent, recognised by their form or name, with the reason for each.
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
@@ -22,7 +22,7 @@ const STREAMS: [&str; 7] = [
 const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
 
 /// Rejects a parameter whose type cannot be deserialised from JSON.
-pub(crate) fn check(name: &Ident, kind: &Type) -> Result<()> {
+pub(crate) fn check_parameter(name: &Ident, kind: &Type) -> Result<()> {
     match find_fault(kind) {
         Some(fault) => Err(unsupported_type(kind, &format!("`{name}`"), fault)),
         None => Ok(()),
@@ -41,7 +41,7 @@ fn unsupported_type(kind: &Type, subject: &str, fault: String) -> Error {
     Error::new_spanned(kind, format!("{subject} cannot be of this type: {fault}"))
 }
 
-/// Returns why JSON cannot represent a type, or `None` if no reason is known.
+/// Returns the reason why JSON cannot represent a type, or `None` if no unsupported part is found.
 fn find_fault(kind: &Type) -> Option<String> {
     let mut search = Search::default();
     search.visit_type(kind);

@@ -15,7 +15,8 @@ pub(crate) fn unavailable(server: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the error of a server that accepts none of the available tokens. A retry without another token would fail, too.
+/// Returns the error of a server that accepts none of the available tokens. A retry with the same tokens would fail,
+/// too.
 pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::MissingKey,
@@ -24,8 +25,8 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// A server requires that the user logs in, or logs in again. An error of a call or a connection that a login can fix has this
-/// error as its [source](std::error::Error::source).
+/// The error of a server that requires the user to log in, or to log in again. An error of a call or a connection that
+/// a login can fix has this error as its [source](std::error::Error::source).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]
 #[non_exhaustive]

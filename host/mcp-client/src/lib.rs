@@ -1,8 +1,8 @@
 //! A client of the Model Context Protocol: servers as sources of tools.
 //!
-//! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): a conversation, a tool group or a tool search can use its
-//! tools. A [`ServerConfig`] describes it, in code or in a file ([`McpConfig`]). The server is started or contacted when its
-//! tools are first needed, with the caller's context, and again after its connection has ended.
+//! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): a conversation, a tool group or a tool search can
+//! use its tools. A [`ServerConfig`] describes the server, in code or in a file ([`McpConfig`]). The server is started
+//! or contacted when its tools are first needed, with the caller's context, and again after its connection has ended.
 //!
 //! A server is untrusted. It receives only what its configuration lists; for a process, these are by default a few
 //! environment variables such as `PATH`. Its messages are limited in size, time and number. By default, a tool whose

@@ -41,7 +41,8 @@ pub trait ServerRequests: Send + Sync {
         ServerAnswer::Declined
     }
 
-    /// Returns whether the server may use a language model of the client. The protocol discourages it since 2026-07-28.
+    /// Returns whether the server may use a language model of the client. The protocol discourages this use since its
+    /// revision 2026-07-28.
     fn offers_inference(&self) -> bool {
         false
     }

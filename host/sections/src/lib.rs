@@ -1,7 +1,7 @@
 //! Custom sections of WebAssembly components, read and replaced without decoding the rest.
 //!
-//! Toolwit stores up to three sections in a component: its WIT package with doc comments ([`WIT_SECTION`]), its manifest
-//! ([`MANIFEST_SECTION`]) and its user interfaces ([`UI_SECTION`]). Other tools ignore them.
+//! Toolwit stores up to three sections in a component: its WIT package with doc comments ([`WIT_SECTION`]), its
+//! manifest ([`MANIFEST_SECTION`]) and its user interfaces ([`UI_SECTION`]). Other tools ignore them.
 
 mod read;
 mod replace;

@@ -2,8 +2,8 @@
 
 use wasmparser::{Parser, Payload};
 
-/// Returns the last top-level custom section with this name. Returns `None` if the bytes have no such section, or if a section
-/// before their end is malformed.
+/// Returns the content of the last top-level custom section with this name. Returns `None` if the bytes have no such
+/// section, or if the structure of the top-level sections is malformed.
 #[must_use]
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut parser = Parser::new(0);

@@ -5,7 +5,7 @@
 use wasm_encoder::{ComponentSection, CustomSection};
 use wasmparser::{BinaryReader, Parser};
 
-/// The length of a component's preamble: the magic number, the version and the layer.
+/// The length of a component's preamble in bytes: the magic number, the version and the layer.
 const PREAMBLE_BYTES: usize = 8;
 
 /// The id of a custom section.
@@ -18,7 +18,7 @@ pub enum SectionError {
     /// The bytes are a core module, or not WebAssembly.
     #[error("the bytes are not a component")]
     NotAComponent,
-    /// The id or size of a section is invalid.
+    /// The size of a section, or the name of a custom section, is invalid.
     #[error("the component is malformed at byte {offset}")]
     Malformed {
         /// The offset of the invalid section.
@@ -31,7 +31,7 @@ pub enum SectionError {
 /// Returns the changed component, with the new sections at its end. All other bytes stay the same.
 ///
 /// # Errors
-/// [`SectionError`] if the bytes are not a well-formed component.
+/// [`SectionError`] if the bytes are not a component, or its top-level sections cannot be read.
 pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, SectionError> {
     if !Parser::is_component(component) {
         return Err(SectionError::NotAComponent);

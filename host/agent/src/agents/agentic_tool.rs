@@ -243,7 +243,7 @@ impl Tool for AgenticTool {
     }
 }
 
-/// As an agent, it receives the task as JSON, or as plain text if the task is a string.
+/// As an agent, the tool receives the task as JSON, or as plain text if the task is a string.
 #[async_trait]
 impl Agent for AgenticTool {
     fn name(&self) -> &str {

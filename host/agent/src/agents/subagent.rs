@@ -123,7 +123,7 @@ impl Tool for Subagent {
         let task = Value::Object(self.validator.check(arguments)?);
         (self.try_parse)(task.clone()).map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
         let Ok(caller_blackboard) = context.blackboard() else {
-            return Ok(self.with_artifact(self.agent.run(task, context).await?));
+            return Ok(self.with_answer_artifact(self.agent.run(task, context).await?));
         };
         // The task is stored on an intermediate blackboard, so that it is not shared with the caller.
         let intermediate = caller_blackboard.spawn();
@@ -140,7 +140,7 @@ impl Tool for Subagent {
                 .for_llm
                 .push_str(&format!("\n[some of its objects were not shared: {error}]"));
         }
-        Ok(self.with_artifact(result))
+        Ok(self.with_answer_artifact(result))
     }
 
     fn is_agent(&self) -> bool {
@@ -150,7 +150,7 @@ impl Tool for Subagent {
 
 impl Subagent {
     /// Adds the answer as an artifact, unless the agent failed, ended with a signal or returned artifacts.
-    fn with_artifact(&self, result: ToolResult) -> ToolResult {
+    fn with_answer_artifact(&self, result: ToolResult) -> ToolResult {
         if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
             return result;
         }

@@ -1,4 +1,4 @@
-//! A JSON Schema for the answer of a model, for schemas that are not those of a Rust type.
+//! A JSON Schema for the answer of a model, if the schema does not come from a Rust type.
 
 use std::fmt;
 

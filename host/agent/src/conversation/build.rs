@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
-use super::earlier_state::earlier_state;
+use super::earlier_state::take_earlier_state;
 use super::loop_config::LoopConfig;
 use super::restoration::restore_from_events;
 use super::tool_references::check_tool_references;
@@ -46,15 +46,15 @@ impl ConversationBuilder {
         let journal = journal.map(Arc::new);
         config.setter_error.take().map_or(Ok(()), Err)?;
         config.limits.check()?;
-        let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
+        let (models, model) = choose_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
         config.limits = config.limits.for_model(&*model);
         config = with_workflows(config);
         config.strategies.check()?;
-        let groups = chosen_groups(&config, &context);
+        let groups = choose_groups(&config, &context);
         let call_ids = CallIds::of(&context);
         let (mut history, events, interrupted) = match &journal {
-            Some(journal) => earlier_state(journal, &call_ids)?,
+            Some(journal) => take_earlier_state(journal, &call_ids)?,
             None => (History::resume(history, call_ids.clone())?, earlier_events, None),
         };
         check_events(&events, &history, &config.strategies)?;
@@ -121,20 +121,20 @@ fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<
     Ok(vec![Arc::new(call_tool()?), read_result.clone()])
 }
 
-/// Returns the observers of the conversation. The journal is first, so that it has an event when another observer receives it.
+/// Returns the observers of the conversation. The journal is first: it receives each event before the other observers.
 fn all_observers(
     process: &Process,
     journal: Option<&Arc<Journal>>,
-    others: Vec<Arc<dyn Observer>>,
+    configured_observers: Vec<Arc<dyn Observer>>,
     context: &ToolContext,
 ) -> Observers {
     let recorder = journal.map(|journal| journal.clone() as Arc<dyn Observer>);
-    let all = recorder.into_iter().chain(others).collect();
-    Observers::new(process.origin(), all, context.extension::<OuterObservers>())
+    let observers = recorder.into_iter().chain(configured_observers).collect();
+    Observers::new(process.origin(), observers, context.extension::<OuterObservers>())
 }
 
 /// Returns the context with the journal, through which agents ask their questions. If `forwards_agent_events`, it also has the
-/// observers of the conversation, so that agents send their events to these.
+/// observers of the conversation, to which agents then send their events.
 fn with_journal_and_observers(
     context: &ToolContext,
     forwards_agent_events: bool,
@@ -186,14 +186,14 @@ fn take_system_message(config: &mut LoopConfig) -> Option<String> {
 }
 
 /// Returns the tool groups of this conversation, or else those of the outer conversation.
-fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> {
+fn choose_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> {
     let outer_groups = || context.extension::<Arc<ToolGroups>>().cloned().unwrap_or_default();
     config.groups.clone().unwrap_or_else(outer_groups)
 }
 
 /// Returns the models of this conversation, or else those of the outer conversation, and the model that is chosen from them. If
 /// nothing is chosen and the conversation has no models of its own, the chosen model is that of the calling conversation.
-fn chosen_model(
+fn choose_model(
     config: &LoopConfig,
     goal: Option<&str>,
     context: &ToolContext,

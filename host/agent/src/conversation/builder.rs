@@ -96,7 +96,7 @@ impl ConversationBuilder {
         self.map_config(|config| config.with_model_choice(choice))
     }
 
-    /// Sets the goal, which tools and agents can read. By default it is the first user message.
+    /// Sets the goal, which tools and agents can read. By default it is the first user message. Long goals are truncated.
     #[must_use]
     pub fn goal(mut self, goal: impl Into<String>) -> Self {
         self.goal = Some(goal.into());
@@ -325,8 +325,8 @@ impl ConversationBuilder {
         self.strategies(StrategyChain::new())
     }
 
-    /// Sets the context that tools receive and the model does not: tenant, channel, the token that cancels all turns. The
-    /// values of a turn take precedence. The context replaces an [`output`](Self::output) and a
+    /// Sets the context for tools, such as the tenant, the channel and the token that cancels all turns. The model does not
+    /// receive it. The values of a turn take precedence. The context replaces an [`output`](Self::output) and a
     /// [`blackboard`](Self::blackboard) that were set before.
     #[must_use]
     pub fn context(mut self, context: ToolContext) -> Self {

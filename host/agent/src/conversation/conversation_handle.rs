@@ -1,4 +1,4 @@
-//! The conversation handle of an application.
+//! The conversation, as an application uses it.
 
 use std::sync::Arc;
 
@@ -247,8 +247,8 @@ impl Conversation {
         self.state.toolbox.add_fixed(tool).name().clone()
     }
 
-    /// Removes a tool for the rest of the conversation: no facade, search or changed package adds it again, only
-    /// [`add_tool`](Self::add_tool) does. It stops being declared to the model with the next turn.
+    /// Removes a tool for the rest of the conversation: no facade, search or changed package adds it again. Only
+    /// [`add_tool`](Self::add_tool) does. The tool is declared to the model until the next turn.
     ///
     /// The id also removes the tool behind facades and under other names. Returns the names of the removed tools.
     pub fn remove_tool(&mut self, id: &ToolId) -> Vec<ToolName> {

@@ -9,7 +9,7 @@ use toolwit_core::Error;
 
 /// Takes the entries of earlier processes out of a journal. Returns the history and the events of the conversation, and its
 /// interrupted run.
-pub(super) fn earlier_state(
+pub(super) fn take_earlier_state(
     journal: &Journal,
     ids: &CallIds,
 ) -> Result<(History, Vec<Event>, Option<InterruptedRun>), Error> {
@@ -66,7 +66,7 @@ pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) 
         match event {
             Event::TurnStarted { prompt, .. } => process.begin_run(prompt.as_deref()),
             Event::ModelAnswered { usage, .. } => charge(usage),
-            Event::HistoryCompacted(event) => charge(&event.usage),
+            Event::HistoryCompacted(compaction) => charge(&compaction.usage),
             Event::ToolFinished {
                 name,
                 tool,

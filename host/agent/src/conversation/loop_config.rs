@@ -219,12 +219,12 @@ impl LoopConfig {
     /// Adds a strategy after the others, and its initial tools. Its guidance applies unless guidance is already set.
     #[must_use]
     pub fn with_strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
-        self.add_contribution_of(&strategy);
+        self.add_tools_and_guidance_of(&strategy);
         self.strategies = self.strategies.then(strategy);
         self
     }
 
-    fn add_contribution_of(&mut self, strategy: &dyn InjectionStrategy) {
+    fn add_tools_and_guidance_of(&mut self, strategy: &dyn InjectionStrategy) {
         self.tools.extend(strategy.initial_tools());
         if let Some(guidance) = strategy.guidance() {
             self.guidance.get_or_insert_with(|| guidance.to_owned());
@@ -236,7 +236,7 @@ impl LoopConfig {
     /// Tools that earlier strategies added stay, and so do the playbook, the state machine and the chaining.
     #[must_use]
     pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
-        self.add_contribution_of(&strategies);
+        self.add_tools_and_guidance_of(&strategies);
         self.strategies = strategies;
         self
     }

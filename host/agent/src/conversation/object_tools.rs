@@ -7,14 +7,14 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool};
 /// Adds the tools of an object to `tools`.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if a tool has the same id as an earlier one, such as that of another object of the type, and
-/// would replace it.
-pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, added: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
+/// [`ErrorKind::Configuration`] if a tool of the object has the same id as an earlier tool, such as a tool of another object
+/// of the same type. The tool would replace the earlier one.
+pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, object_tools: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
     let is_taken = |tool: &&Arc<dyn Tool>| {
         let id = &tool.definition().id;
-        tools.iter().any(|present| present.definition().id == *id)
+        tools.iter().any(|earlier| earlier.definition().id == *id)
     };
-    if let Some(duplicate) = added.iter().find(is_taken) {
+    if let Some(duplicate) = object_tools.iter().find(is_taken) {
         let message = format!(
             "the tool `{}` of an object has the same id as an earlier tool: `{}`",
             duplicate.definition().name(),
@@ -24,6 +24,6 @@ pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, added: Vec<Arc<dy
             "give the objects ids with `#[tool(id = …)]` on the `impl` block, or other names with `ToolObject::with_names`",
         ));
     }
-    tools.extend(added);
+    tools.extend(object_tools);
     Ok(())
 }

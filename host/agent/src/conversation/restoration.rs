@@ -1,10 +1,10 @@
 //! Restores the state of a conversation from its events, to resume it in another process or on another branch.
 
-use super::earlier_state::restore_usage;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::earlier_state::restore_usage;
 use super::unavailable_tool::UnavailableTool;
 use crate::event::Event;
 use crate::injection::{CompletedCall, InjectionContext, InjectionStrategy, PastCall};
@@ -25,10 +25,10 @@ pub(super) fn restore_from_events(conversation: &mut ConversationState, events: 
     let mut restoration = Restoration {
         calls: HashMap::new(),
         edited_arguments: HashMap::new(),
-        background: Vec::new(),
-        offered: HashMap::new(),
+        background_calls: Vec::new(),
+        injectable_tools: HashMap::new(),
         answer_positions: answer_positions(conversation.history.messages()),
-        last_answered: None,
+        last_answered_tool: None,
         iteration: 0,
         conversation,
     };
@@ -45,13 +45,14 @@ struct Restoration<'c> {
     /// The arguments that a person put in the place of those of the model, by call.
     edited_arguments: HashMap<String, Arguments>,
     /// The background calls without a late result: the id of each, and the name and the id of its tool.
-    background: Vec<(String, ToolName, ToolId)>,
+    background_calls: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
-    offered: HashMap<ToolId, Arc<dyn Tool>>,
+    injectable_tools: HashMap<ToolId, Arc<dyn Tool>>,
     /// The positions of the answers in the history, by call.
     answer_positions: HashMap<String, usize>,
     /// The tool of the last answered call.
-    last_answered: Option<ToolName>,
+    last_answered_tool: Option<ToolName>,
+    /// The number of the last inference.
     iteration: u32,
 }
 
@@ -98,8 +99,8 @@ impl Restoration<'_> {
                 artifacts,
                 ..
             } => {
-                let past = self.past_call(&id, (name, tool), is_error, artifacts);
-                self.record_answer(&id, past, content);
+                let past_call = self.past_call(&id, (name, tool), is_error, artifacts);
+                self.record_answer(&id, past_call, content);
             }
             Event::LateResult {
                 id,
@@ -110,9 +111,9 @@ impl Restoration<'_> {
                 content,
                 artifacts,
             } => {
-                self.background.retain(|(id, ..)| *id != call);
-                let past = self.past_call(&call, (name, tool), is_error, artifacts);
-                self.record_answer(&id, past, content);
+                self.background_calls.retain(|(id, ..)| *id != call);
+                let past_call = self.past_call(&call, (name, tool), is_error, artifacts);
+                self.record_answer(&id, past_call, content);
             }
             Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
             other => self.apply_tool_change(other),
@@ -146,13 +147,13 @@ impl Restoration<'_> {
     }
 
     fn begin_background_call(&mut self, id: String, name: ToolName, tool: ToolId) {
-        self.last_answered = Some(name.clone());
-        self.background.push((id, name, tool));
+        self.last_answered_tool = Some(name.clone());
+        self.background_calls.push((id, name, tool));
     }
 
     /// Answers the background calls whose result never arrived. The model reads the errors before the next inference.
     fn fail_background_calls(&mut self) {
-        for (id, name, tool) in std::mem::take(&mut self.background) {
+        for (id, name, tool) in std::mem::take(&mut self.background_calls) {
             let call = self.calls.get(&id).cloned().unwrap_or_else(|| ToolCall {
                 id: id.clone(),
                 name: name.to_string(),
@@ -204,62 +205,70 @@ impl Restoration<'_> {
         }
     }
 
-    /// Records a call, and evaluates the strategies after it.
-    fn record_answer(&mut self, id: &str, mut past: PastCall, content: String) {
-        self.offered.clear();
-        self.last_answered = Some(past.name.clone());
-        if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
-            past.identities = tool_identities(&named.tool);
-            let evaluated = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
+    /// Evaluates the strategies after a call, and adds the call to the call log.
+    fn record_answer(&mut self, id: &str, mut past_call: PastCall, content: String) {
+        self.injectable_tools.clear();
+        self.last_answered_tool = Some(past_call.name.clone());
+        if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past_call.name.as_str()) {
+            past_call.identities = tool_identities(&named.tool);
+            let evaluated = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past_call, named, content)));
             match evaluated {
                 Ok(tools) => {
                     let tools = tools.into_iter().map(|tool| (tool.definition().id.clone(), tool));
-                    self.offered.extend(tools);
+                    self.injectable_tools.extend(tools);
                 }
                 Err(_) => {
-                    tracing::error!(tool = %past.name, "a strategy or a facade panicked; its tools are missing")
+                    tracing::error!(tool = %past_call.name, "a strategy or a facade panicked; its tools are missing")
                 }
             }
         }
-        self.conversation.toolbox.record_call(past);
+        self.conversation.toolbox.record_call(past_call);
     }
 
     /// Returns the tools that the strategies inject after a call.
-    fn evaluate(&self, id: &str, past: &PastCall, named: NamedTool, content: String) -> Vec<Arc<dyn Tool>> {
+    fn evaluate(&self, id: &str, past_call: &PastCall, named: NamedTool, content: String) -> Vec<Arc<dyn Tool>> {
         let conversation = &*self.conversation;
-        let mut result = if past.is_error {
+        let mut result = if past_call.is_error {
             ToolResult::error(content)
         } else {
             ToolResult::text(content)
         };
         let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
-        result.artifacts = past.artifacts.iter().map(artifact).collect();
-        let facade = named.tool.facade().filter(|_| !past.is_error);
+        result.artifacts = past_call.artifacts.iter().map(artifact).collect();
+        let facade = named.tool.facade().filter(|_| !past_call.is_error);
         let context = conversation
             .context
             .clone()
             .with_extension(conversation.process.clone());
-        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &context));
-        let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past_call.arguments, &context));
+        let call = CompletedCall::new(
+            id,
+            past_call.name.clone(),
+            past_call.arguments.clone(),
+            named.tool,
+            result,
+        );
         let history = conversation.history.messages();
-        let until_answer = self
+        let history_until_answer = self
             .answer_positions
             .get(id)
             .map_or(history, |&position| &history[..=position]);
-        let view = conversation.toolbox.view(until_answer);
-        let view = view.with_context(&context).with_position(past.turn, self.iteration);
+        let view = conversation.toolbox.view(history_until_answer);
+        let view = view
+            .with_context(&context)
+            .with_position(past_call.turn, self.iteration);
         conversation
             .strategy
             .evaluate(&InjectionContext::after(&call, view))
             .add
     }
 
-    /// Adds a tool that was injected before the resume.
+    /// Adds a tool that was injected before the resume, or an [`UnavailableTool`] in its place.
     fn restore(&mut self, trigger: &ToolName, name: ToolName, definition: ToolDefinition) {
         let conversation = &mut *self.conversation;
         let read_result = &conversation.read_result;
         let host_tool = (read_result.definition().id == definition.id).then(|| read_result.clone());
-        let tool = self.offered.remove(&definition.id).or(host_tool);
+        let tool = self.injectable_tools.remove(&definition.id).or(host_tool);
         let tool = tool.or_else(|| conversation.strategy.restore(&definition.id));
         let is_lost = tool.is_none();
         let tool = tool.unwrap_or_else(|| Arc::new(UnavailableTool::new(&definition, trigger)));
@@ -286,7 +295,7 @@ impl Restoration<'_> {
     /// Applies the guards of the tool that returned an entity to its methods.
     fn inherit_guards(&mut self, methods: &[ToolName]) {
         let toolbox = &mut self.conversation.toolbox;
-        let Some(parent) = &self.last_answered else { return };
+        let Some(parent) = &self.last_answered_tool else { return };
         let guards = toolbox.guards(parent);
         let ids = methods.iter().filter_map(|name| match toolbox.look_up(name.as_str()) {
             ToolLookup::Found(named) => Some(named.definition.id.clone()),
@@ -303,7 +312,7 @@ impl Restoration<'_> {
             let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
                 continue;
             };
-            if let Some(tool) = self.offered.remove(&named.definition.id) {
+            if let Some(tool) = self.injectable_tools.remove(&named.definition.id) {
                 self.conversation.toolbox.rebind(tool);
             }
         }

@@ -10,9 +10,9 @@ use crate::journal::{Journal, JournalError};
 pub struct Suspension(pub(super) Arc<Journal>);
 
 impl Suspension {
-    /// Stores the run as it is now, as if the process ended here. From then on, no further request and no further call begins.
-    /// Call it first, then drop the future of the run and the conversation. If the future is dropped first, the run ends
-    /// instead.
+    /// Stores the run as it is now, as if the process ended here. After that, no request and no call begins.
+    /// Call this method first, then drop the future of the run and the conversation. If the future is dropped first, the run
+    /// ends instead.
     ///
     /// [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a conversation that is built with the
     /// same session.

@@ -59,11 +59,11 @@ fn remove_resolved(
 fn missing_tool(text: &str, tools: &ToolSet) -> Error {
     let message =
         format!("a strategy or a decorator refers to the tool `{text}`, which the conversation does not have");
-    let late = "if it appears during the conversation, refer to it with `ToolSelector::later`";
+    let late_hint = "if it appears during the conversation, refer to it with `ToolSelector::later`";
     let nearest: Vec<_> = tools.nearest(text).iter().map(|name| format!("`{name}`")).collect();
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(if nearest.is_empty() {
-        late.to_owned()
+        late_hint.to_owned()
     } else {
-        format!("did you mean {}? {late}", nearest.join(" or "))
+        format!("did you mean {}? {late_hint}", nearest.join(" or "))
     })
 }

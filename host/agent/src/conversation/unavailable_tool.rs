@@ -6,7 +6,7 @@ use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, Too
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A stand-in for a tool that was injected before the resume and cannot be restored, because its implementation or its object
-/// is missing. A call returns an error with the tool that may inject it again.
+/// is missing. A call returns an error that names the tool whose call may inject the missing tool again.
 pub(super) struct UnavailableTool {
     definition: ToolDefinition,
     /// The tool whose result injected the missing tool.

@@ -134,8 +134,8 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let first = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
-        parse_or_correct(self.state, &self.context, self.roles, schema, parse, first).await
+        let first_outcome = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
+        parse_or_correct(self.state, &self.context, self.roles, schema, parse, first_outcome).await
     }
 }
 
@@ -146,32 +146,38 @@ async fn parse_or_correct<T>(
     roles: Vec<String>,
     schema: &Value,
     parse: impl Fn(&str) -> Result<T, String>,
-    first: RunOutcome,
+    first_outcome: RunOutcome,
 ) -> Result<TypedOutcome<T>, RunError> {
     let parse_answer = |text: &str| parse(without_fence(text));
-    let error = match parse_answer(first.text()) {
-        Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
+    let error = match parse_answer(first_outcome.text()) {
+        Ok(value) => {
+            return Ok(TypedOutcome {
+                value,
+                outcome: first_outcome,
+            });
+        }
         // Only the model can correct its answer, not a tool that ended the run.
-        Err(error) if first.stop != StopReason::Answered => return Err(malformed(error, first)),
+        Err(error) if first_outcome.stop != StopReason::Answered => return Err(malformed_answer(error, first_outcome)),
         Err(error) => error,
     };
-    let repair = format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
-    let outcome = match run_with_schema(state, context, roles, &repair, schema).await {
-        Ok(second) => second.with_earlier_run(first),
+    let repair_prompt =
+        format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
+    let outcome = match run_with_schema(state, context, roles, &repair_prompt, schema).await {
+        Ok(second) => second.with_earlier_run(first_outcome),
         Err(mut error) => {
-            let outcome = error.outcome.with_earlier_run(first);
+            let outcome = error.outcome.with_earlier_run(first_outcome);
             error.outcome = Box::new(outcome);
             return Err(error);
         }
     };
     match parse_answer(outcome.text()) {
         Ok(value) => Ok(TypedOutcome { value, outcome }),
-        Err(error) => Err(malformed(error, outcome)),
+        Err(error) => Err(malformed_answer(error, outcome)),
     }
 }
 
-/// Continues the interrupted run of a conversation. An answer that must fit a schema is checked, and corrected once, as
-/// in the first process; the outcome then contains only the JSON.
+/// Continues the interrupted run of a conversation. If the run has an answer schema, the answer is checked, and
+/// corrected at most once, as in the first process. The outcome then contains only the JSON.
 pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext) -> Result<RunOutcome, RunError> {
     let schema = state
         .interrupted
@@ -189,7 +195,8 @@ pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext)
     Ok(outcome)
 }
 
-/// Runs a turn whose request has the schema of the answer. The answer may not fit it: not every model enforces a schema.
+/// Runs a turn whose request has the schema of the answer. Not every model enforces the schema, so the
+/// answer may not fit.
 async fn run_with_schema(
     state: &mut ConversationState,
     context: &ToolContext,
@@ -201,7 +208,7 @@ async fn run_with_schema(
     run.with_answer_schema(schema.clone()).run(Some(prompt)).await
 }
 
-fn malformed(message: String, outcome: RunOutcome) -> RunError {
+fn malformed_answer(message: String, outcome: RunOutcome) -> RunError {
     RunError::new(RunFailure::AnswerMalformed { message }, outcome)
 }
 

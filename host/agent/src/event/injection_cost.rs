@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The tokens that the tools injected since the previous request add to a request.
+/// The number of tokens by which a request grows because tools were injected since the previous request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {
@@ -13,7 +13,7 @@ pub struct InjectionCost {
     /// earlier one of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
-    /// The tokens of the request that the provider took from its cache.
+    /// The number of tokens of the request that the provider took from its cache.
     pub cached_tokens: u64,
 }
 

@@ -44,8 +44,8 @@ struct IsolatedObserver {
 
 impl Observers {
     /// Combines the observers of a conversation with those of the outer conversation.
-    pub(crate) fn new(origin: &Origin, own: Vec<Arc<dyn Observer>>, outer: Option<&OuterObservers>) -> Self {
-        let isolated = own.into_iter().map(|observer| {
+    pub(crate) fn new(origin: &Origin, observers: Vec<Arc<dyn Observer>>, outer: Option<&OuterObservers>) -> Self {
+        let isolated = observers.into_iter().map(|observer| {
             Arc::new(IsolatedObserver {
                 observer,
                 has_panicked: AtomicBool::new(false),

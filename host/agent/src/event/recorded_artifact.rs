@@ -35,8 +35,8 @@ impl OmittedValue {
     /// remaining bytes, subtracts nothing and returns the size and the digest of the value.
     fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_len(value);
-        if let Some(rest) = remaining.checked_sub(bytes) {
-            *remaining = rest;
+        if let Some(difference) = remaining.checked_sub(bytes) {
+            *remaining = difference;
             return None;
         }
         Some(Self {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn small_artifacts_look_as_before() {
+    fn small_artifacts_are_recorded_with_their_values() {
         let result = ToolResult::text("a page").with_artifact(Artifact::new("Page", serde_json::json!({"n": 1})));
         let line = serde_json::to_value(RecordedOutcome::of(&result)).unwrap();
         assert_eq!(

@@ -160,7 +160,8 @@ impl RecordedOutcome {
         }
     }
 
-    /// Omits the values of artifacts that exceed the remaining bytes, and subtracts the sizes of the others from these.
+    /// Omits each artifact value that is larger than the remaining bytes. Subtracts the sizes of the other values from the
+    /// remaining bytes.
     pub(crate) fn omit_artifacts_beyond(&mut self, remaining: &mut usize) {
         self.artifacts
             .iter_mut()

@@ -1,4 +1,4 @@
-//! A configured group, which decides which tools belong to it, and which sources can have these tools.
+//! A configured group: which tools belong to it, and which sources can have these tools.
 
 use std::sync::Arc;
 
@@ -38,14 +38,15 @@ impl ConfiguredGroup {
     pub(super) fn can_come_from(&self, source: &dyn ToolSource) -> bool {
         match (&self.config.provider, source.listed_names()) {
             (Some(provider), _) => source.name() == provider,
-            (None, Some(names)) => names.iter().any(|name| self.lists(name) || self.matches(name)),
+            (None, Some(names)) => names.iter().any(|name| self.lists(name) || self.matches_pattern(name)),
             (None, None) => true,
         }
     }
 
     /// Returns whether a tool belongs to the group.
     pub(super) fn accepts(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.config.tools.iter().any(|name| has_name(tool.as_ref(), name)) || self.matches(tool.definition().name())
+        self.config.tools.iter().any(|name| has_name(tool.as_ref(), name))
+            || self.matches_pattern(tool.definition().name())
     }
 
     /// Returns the names and ids in the group's list that none of `tools` has.
@@ -64,8 +65,8 @@ impl ConfiguredGroup {
         self.config.tools.contains(name)
     }
 
-    /// Returns whether a name matches a pattern. A group without tools and patterns accepts every name.
-    fn matches(&self, name: &str) -> bool {
+    /// Returns whether a name matches a pattern. Every name matches a group without tools and patterns.
+    fn matches_pattern(&self, name: &str) -> bool {
         let accepts_all = self.config.tools.is_empty() && self.patterns.is_empty();
         accepts_all || self.patterns.iter().any(|pattern| pattern.is_match(name))
     }

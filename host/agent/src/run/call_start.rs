@@ -31,8 +31,8 @@ pub(super) struct CallStart {
 }
 
 impl CallStart {
-    /// Returns the future that runs the call, which borrows nothing. Without a guard and a journal, the start of the call is
-    /// announced before this function returns, otherwise after the call is permitted.
+    /// Returns the future that runs the call. The future borrows nothing. If the call has neither a guard nor a
+    /// journal, its start is announced before this function returns; otherwise, after the call is permitted.
     pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
         let is_immediate = self.context.guard().is_none() && self.journal.is_none();
         if is_immediate {
@@ -107,14 +107,14 @@ impl CallStart {
         let mut outcome = Box::new(finished.outcome.to_recorded(&tool));
         journal.limit_artifacts(&mut outcome);
         observers.emit(&Event::ToolReturned { id, outcome });
-        // After a failure, nothing with an effect begins: the next commit fails too.
+        // If this commit fails, the next one fails too. So no further call with an effect begins.
         if let Err(error) = journal.commit().await {
             tracing::error!(%error, "the outcome of a call is not stored");
         }
         finished
     }
 
-    /// Returns the end of a call that did not run because of the journal. Its error also ends the run.
+    /// Returns the end of a call that did not run because the journal failed. The error also ends the run.
     fn refused_by_journal(&self, error: JournalError) -> FinishedCall {
         let error = Error::from(error).with_tool(self.tool.name.as_str());
         let returned = Box::new(Err(ToolError::Operator(error)));

@@ -27,9 +27,9 @@ use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
-/// The number of calls of one response that may run.
+/// The limits on the number of calls of one response that may run.
 pub(super) struct CallQuota {
-    /// The limit for any response.
+    /// Maximum number of calls of one response.
     pub(super) per_response: usize,
     /// The number of calls that the limit of the run and the budgets still allow.
     pub(super) calls_left: usize,
@@ -51,9 +51,9 @@ impl CallQuota {
 /// The calls of one response while they are executed.
 ///
 /// Calls whose tool exists at the start and is not gated by a strategy run concurrently, except that calls of one
-/// serial group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one. Therefore, if
-/// the tool of a call does not exist, is gated, or may be changed by an [earlier call](EarlierCalls), it is looked up again
-/// when all calls before it are answered. Results and injections are applied in call order.
+/// serial group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one.
+/// Therefore, if the tool of a call does not exist, is gated, or may be changed by an [earlier call](EarlierCalls), it
+/// is looked up again when all calls before it are answered. Results and injections are applied in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
@@ -110,8 +110,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     /// inference.
     ///
     /// # Errors
-    /// [`RunFailure`] if the run was stopped, a tool failed in a way that only the operator can fix, or the model called
-    /// unknown tools too often.
+    /// [`RunFailure`] if the run was stopped, a tool failed in a way that only the operator can fix, or the model
+    /// called unknown tools too often.
     pub(super) async fn run(mut self) -> Result<Option<Ending>, RunFailure> {
         while let Some(mut call) = self.queue.pop() {
             if let CallState::Unresolved(definition) = &call.state {
@@ -140,8 +140,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.ending()
     }
 
-    /// Looks up the tool of a call after all calls before it are answered. `earlier_definition` is the definition for which the
-    /// model wrote the arguments.
+    /// Looks up the tool of a call after all calls before it are answered. `earlier_definition` is the definition for
+    /// which the model wrote the arguments.
     fn resolve(&mut self, call: &PreparedCall, earlier_definition: Option<&ToolDefinition>) -> CallState {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
@@ -164,11 +164,11 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Returns the first unanswered call to the queue, and starts every call that can start. Then waits until a call ends or
-    /// the run must stop.
-    async fn advance(&mut self, first: PendingCall) {
+    /// Puts the first unanswered call back into the queue, and starts every call that can start. Then waits until a
+    /// call ends or the run must stop.
+    async fn advance(&mut self, unanswered: PendingCall) {
         let Self { run, queue, .. } = self;
-        queue.push_front(first);
+        queue.push_front(unanswered);
         queue.start(|call, tool| begin_call(run, call, tool));
         if queue.is_idle() {
             return;
@@ -217,8 +217,8 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
     }
 }
 
-/// Returns the future of a call, which borrows nothing. It runs the tool, or returns the outcome from the journal if the call
-/// must not run again.
+/// Marks the tool of a call as called, and returns the future of the call. The future borrows nothing. It runs the
+/// tool, or returns the outcome from the journal if the call must not run again.
 pub(super) fn begin_call(
     run: &mut RunState<'_>,
     call: &PreparedCall,

@@ -26,8 +26,8 @@ impl EarlierCalls {
     /// be called before the earlier calls are answered:
     ///
     /// - an exclusive facade locks all other tools;
-    /// - the tool that injected this one, such as a facade, may inject it again for other arguments; the host's own tools, such
-    ///   as `search_tools`, inject the same tool for all arguments;
+    /// - the tool that injected this one, such as a facade, may inject it again for other arguments; the host's own
+    ///   tools, such as `search_tools`, inject the same tool for all arguments;
     /// - any call may return a newer instance of an entity whose methods act on the newest one, or recover a lost
     ///   object.
     pub(super) fn may_change(&self, tool: &NamedTool, toolbox: &Toolbox) -> bool {

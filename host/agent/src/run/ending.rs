@@ -34,8 +34,8 @@ impl Ending {
         }
     }
 
-    /// Returns the answer of the tool that ended the run, for the history. An empty text is an answer only if the tool returned
-    /// it as the answer of the run.
+    /// Returns the answer of the tool that ended the run, for the history. An empty text is an answer only if the tool
+    /// returned it as the answer of the run.
     pub(super) fn tool_answer(&self) -> Option<&str> {
         let is_direct = self.stop == StopReason::ReturnDirect;
         self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
@@ -45,7 +45,8 @@ impl Ending {
 /// Returns the ending of a run whose last response has no calls.
 ///
 /// # Errors
-/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty and the provider names an unknown reason.
+/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty and the provider names an unknown
+/// reason.
 pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
@@ -81,8 +82,8 @@ impl EndRequests {
         self.operator_error.get_or_insert(error);
     }
 
-    /// Returns the end of the run, or `None` if no tool requested one. An operator error takes precedence over a signal,
-    /// and a signal over a direct answer.
+    /// Returns the end of the run, or `None` if no tool requested one. An operator error takes precedence over a
+    /// signal, and a signal over a direct answer.
     ///
     /// # Errors
     /// [`RunFailure::Tool`] with the operator error.

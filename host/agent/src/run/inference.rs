@@ -41,7 +41,8 @@ impl ModelReply {
     }
 }
 
-/// Performs an inference. While the provider pauses the response and the limits allow it, further inferences continue it.
+/// Performs an inference. While the provider pauses the response and the limits allow it, further inferences continue
+/// it.
 ///
 /// # Errors
 /// As [`infer`].
@@ -57,7 +58,9 @@ pub(super) async fn infer_until_complete(run: &mut RunState<'_>) -> Result<Model
     }
 }
 
-/// Performs one inference and appends the response to the history. `choice` replaces the tool choice of the options.
+/// Performs one inference and appends the response to the history. If the provider refuses the request because it
+/// exceeds the context, and a compaction can shorten the history, the request is sent again. `choice` replaces the tool
+/// choice of the options.
 ///
 /// # Errors
 /// [`RunFailure`] if a budget is exhausted, the run must stop, or the model or the journal fails.
@@ -132,8 +135,8 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
         .map_err(|error| RunFailure::Tool(Error::from(error)))
 }
 
-/// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model could
-/// never answer.
+/// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model
+/// could never answer.
 fn tool_choice(options: &ChatOptions, iteration: u32) -> ToolChoice {
     match options.tool_choice {
         ToolChoice::Required if iteration > 1 => ToolChoice::Auto,
@@ -184,7 +187,7 @@ impl Inference<'_> {
             failure = self.stop.wait() => return Err(failure),
             response = self.model.chat(request) => response,
         };
-        // A model that does not stream delivers its text at once.
+        // The text of a model that does not stream is emitted in one piece.
         if let (Ok(response), false) = (&response, is_streamed.load(Ordering::Relaxed))
             && !response.text().is_empty()
         {
@@ -197,7 +200,8 @@ impl Inference<'_> {
     }
 }
 
-/// Appends a response to the history, charges its cost, and emits its events. Returns the response with its calls ready to run.
+/// Appends a response to the history, charges its cost, and emits its events. Returns the response with its calls ready
+/// to run.
 fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;

@@ -23,7 +23,7 @@ struct RequestSize {
 
 impl InjectionMeter {
     /// Adds tools that were injected, by the size of their definitions in the prompt.
-    pub(super) fn inject(&mut self, prompt_bytes: u64) {
+    pub(super) fn add_injected(&mut self, prompt_bytes: u64) {
         let bytes = usize::try_from(prompt_bytes).unwrap_or(usize::MAX);
         self.injected_tokens = self.injected_tokens.saturating_add(estimated_tokens(bytes) as u64);
     }
@@ -33,8 +33,8 @@ impl InjectionMeter {
         self.last_request = None;
     }
 
-    /// Compares a request with the last one. Returns the cost of the tools that were injected between the two, or `None` if no
-    /// tool was injected. `message_tokens` is the estimated size of the messages of the request.
+    /// Compares a request with the last one. Returns the cost of the tools that were injected between the two, or
+    /// `None` if no tool was injected. `message_tokens` is the estimated size of the messages of the request.
     pub(super) fn measure(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let size = RequestSize {
             reported: usage.input_tokens,
@@ -44,8 +44,8 @@ impl InjectionMeter {
         let estimated = std::mem::take(&mut self.injected_tokens);
         let measured = last.filter(|last| last.reported > 0 && size.reported > 0).map(|last| {
             // The request also grew by its messages, which are estimated.
-            let added = size.reported.saturating_sub(last.reported);
-            added.saturating_sub(size.messages.saturating_sub(last.messages))
+            let growth = size.reported.saturating_sub(last.reported);
+            growth.saturating_sub(size.messages.saturating_sub(last.messages))
         });
         (estimated > 0).then_some(InjectionCost {
             estimated_tokens: estimated,
@@ -63,7 +63,7 @@ mod tests {
     fn the_cost_is_the_growth_of_the_request_without_its_messages() {
         let mut meter = InjectionMeter::default();
         assert_eq!(meter.measure(20, &TokenUsage::new(100, 0, 5)), None);
-        meter.inject(160);
+        meter.add_injected(160);
         let cost = meter.measure(30, &TokenUsage::new(155, 96, 5));
         let expected = InjectionCost {
             estimated_tokens: 40,
@@ -79,17 +79,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_only_measured_between_requests_of_which_the_provider_reports_the_size() {
+    fn a_cost_is_measured_only_if_the_provider_reports_the_sizes_of_both_requests() {
         let mut meter = InjectionMeter::default();
         let measured = |meter: &mut InjectionMeter, input| {
-            meter.inject(4);
+            meter.add_injected(4);
             let cost = meter.measure(10, &TokenUsage::new(input, 0, 0));
             cost.and_then(|cost| cost.measured_tokens)
         };
         assert_eq!(measured(&mut meter, 50), None, "the first request");
         assert_eq!(measured(&mut meter, 40), Some(0));
         assert_eq!(measured(&mut meter, 0), None, "no usage was reported");
-        assert_eq!(measured(&mut meter, 50), None, "nor for the last one");
+        assert_eq!(
+            measured(&mut meter, 50),
+            None,
+            "no usage was reported for the last request"
+        );
         meter.restart();
         assert_eq!(measured(&mut meter, 60), None, "the history was compacted");
     }

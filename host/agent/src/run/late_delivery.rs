@@ -14,16 +14,16 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
     while let Some((background, result)) = run.conversation.late_results.next() {
         let call = background.call;
         let history = &mut run.conversation.history;
-        let again = ToolCall {
+        let second_call = ToolCall {
             id: history.claim_id(""),
             ..call.clone()
         };
-        history.append_response(String::new(), vec![again.clone()], Vec::new());
+        history.append_response(String::new(), vec![second_call.clone()], Vec::new());
         let (name, tool) = (background.tool.name.clone(), background.tool.definition.id.clone());
-        let (id, is_error) = (again.id.clone(), result.is_error());
+        let (id, is_error) = (second_call.id.clone(), result.is_error());
         tracing::debug!(tool = %name, is_error, "a late result arrived");
         let arrived = ArrivedResult {
-            call: again,
+            call: second_call,
             tool: background.tool,
             arguments: background.arguments,
             result,

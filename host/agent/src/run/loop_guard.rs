@@ -21,8 +21,8 @@ struct LoopGuard {
     outer: Option<Arc<dyn CallGuard>>,
 }
 
-/// Returns the context of a loop with a guard that applies the loop's own approvals and those of the loops around it. A loop
-/// without approvals keeps the guard of the loop around it.
+/// Returns the context of a loop with a guard that applies the loop's own approvals and those of the loops around it. A
+/// loop without approvals keeps the guard of the loop around it.
 pub(super) fn with_loop_guard(
     context: ToolContext,
     approvals: Option<&Arc<Approvals>>,
@@ -47,27 +47,27 @@ impl CallGuard for LoopGuard {
             return self.approvals.decide(call, self).await;
         };
         let (id, tool, context) = (call.id.clone(), call.tool, call.context);
-        let own = self.approvals.decide(call, self).await?;
+        let own_permit = self.approvals.decide(call, self).await?;
         let mut permitted = outer
-            .permit(StartingCall::new(id, tool, own.arguments, context))
+            .permit(StartingCall::new(id, tool, own_permit.arguments, context))
             .await?;
-        permitted.is_edited |= own.is_edited;
+        permitted.is_edited |= own_permit.is_edited;
         Ok(permitted)
     }
 
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
-        let own = self.approvals.access(tool, arguments, context).await;
+        let own_access = self.approvals.access(tool, arguments, context).await;
         match &self.outer {
             // An effect class that the operator of the outer loop set takes precedence.
             Some(outer) => {
-                let outer = outer.access(tool, arguments, context).await;
-                if outer.effect.source == EffectSource::Operator {
-                    outer
+                let outer_access = outer.access(tool, arguments, context).await;
+                if outer_access.effect.source == EffectSource::Operator {
+                    outer_access
                 } else {
-                    own
+                    own_access
                 }
             }
-            None => own,
+            None => own_access,
         }
     }
 }

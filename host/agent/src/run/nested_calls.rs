@@ -16,11 +16,12 @@ use toolwit_core::{
     ToolContext, ToolError, ToolId, ToolResult, ToolSet, WallClock,
 };
 
-/// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
+/// Maximum length of an id in an event or an error, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// The [`ToolCaller`] that one tool receives. It calls the tools that existed when the outer call began, and those that the
-/// strategies can restore. So a plugin can call a registry tool that its grant names, even if the model has not found the tool.
+/// The [`ToolCaller`] that one tool receives. It calls the tools that existed when the outer call began, and those that
+/// the strategies can restore. So a plugin can call a registry tool that its grant names, even if the model has not
+/// found the tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
     /// The id of the calling tool.
@@ -50,8 +51,8 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls of the
-    /// model, so only the model may call gated tools.
+    /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls
+    /// of the model, so only the model may call gated tools.
     pub(super) fn new(run: &RunState<'_>, outer_call_id: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();
@@ -87,8 +88,8 @@ impl NestedScope {
         }
     }
 
-    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it would
-    /// have in the conversation.
+    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it
+    /// would have in the conversation.
     fn restore(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         if self.tools.was_added(id) {
             return None;
@@ -109,7 +110,7 @@ impl NestedScope {
     }
 }
 
-/// Returns the id that a tool requested, cut to [`ID_CHARS_MAX`].
+/// Returns the id that a tool requested, cut to [`ID_CHARS_MAX`] characters.
 fn shortened_id(id: &str) -> ToolId {
     let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
     ToolId::from_text(&shortened)
@@ -127,12 +128,12 @@ impl ToolCaller for NestedCaller {
         let number = self.scope.call_count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let call_id = format!("{}/{number}", self.scope.outer_call_id);
         let requested_id = shortened_id(id);
-        let inner = || Self {
+        let nested_caller = || Self {
             scope: self.scope.clone(),
             caller: requested_id.clone(),
         };
-        // The caller can pass another context than the one that it received. Guard and clock are nevertheless those of the run,
-        // and the chain contains the caller.
+        // The caller can pass another context than the one that it received. The guard of the run applies nevertheless,
+        // the clock of the run replaces a missing clock, and the chain contains the caller.
         let context = match &self.scope.guard {
             Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
@@ -142,7 +143,7 @@ impl ToolCaller for NestedCaller {
             _ => context,
         };
         let context = match context.tools() {
-            Some(_) => context.with_tools(Arc::new(inner())),
+            Some(_) => context.with_tools(Arc::new(nested_caller())),
             None => context,
         };
         let context = if CallChain::of(&context).last() == Some(&self.caller) {
@@ -169,7 +170,7 @@ impl ToolCaller for NestedCaller {
             Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
-        // A plugin's own result lists the denials of its nested calls too.
+        // The result of a plugin already lists the denied accesses of its nested calls.
         if self.caller.is_native() {
             self.announce_denied(&returned);
         }

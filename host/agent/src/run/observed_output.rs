@@ -15,7 +15,7 @@ pub(super) struct ObservedOutput {
 
 impl ObservedOutput {
     /// Returns the context with an output that emits the progress of a call. In an agent, this output replaces the
-    /// output of the outer call, so that progress is emitted once: by the process in which it is made.
+    /// output of the outer call, so that only the process in which the progress is made emits it.
     pub(super) fn observe(context: ToolContext, observers: &Observers, call_id: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();

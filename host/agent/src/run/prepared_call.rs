@@ -7,7 +7,8 @@ use toolwit_core::{Arguments, Error, ErrorKind, NamedTool, Phase, ToolCall, Tool
 
 /// One call of a response, with its parsed arguments.
 pub(super) struct PreparedCall {
-    /// The call as stored in the history: with a unique id, a name that providers accept, and arguments that are a JSON object.
+    /// The call as stored in the history: with a unique id, a name that providers accept, and arguments that are a JSON
+    /// object.
     pub(super) history_call: ToolCall,
     /// The name of the tool to call, as the model wrote it.
     pub(super) requested_name: String,
@@ -19,8 +20,8 @@ pub(super) struct PreparedCall {
 
 /// Prepares the calls of a response.
 ///
-/// Invalid or incomplete arguments are stored as `{}`, because some servers parse the history that they receive. Such a call
-/// does not run.
+/// Invalid or incomplete arguments are stored as `{}`, because some servers parse the history that they receive. Such a
+/// call does not run.
 pub(super) fn prepare_calls(calls: Vec<ToolCall>, finish: &FinishReason, history: &mut History) -> Vec<PreparedCall> {
     calls
         .into_iter()
@@ -46,7 +47,8 @@ pub(super) fn prepare_calls(calls: Vec<ToolCall>, finish: &FinishReason, history
 }
 
 impl PreparedCall {
-    /// Returns the serial group to which this call of `tool` belongs, or `None` if it can run at the same time as any other.
+    /// Returns the serial group to which this call of `tool` belongs, or `None` if it can run at the same time as any
+    /// other.
     pub(super) fn serial_group(&self, tool: &NamedTool) -> Option<u64> {
         match &self.arguments {
             Ok(arguments) => tool.tool.serial_group_for(arguments),
@@ -54,8 +56,8 @@ impl PreparedCall {
         }
     }
 
-    /// Converts a call of the gateway tool to a call of its target, and returns other calls unchanged. The history contains the
-    /// call of the gateway tool.
+    /// Converts a call of the gateway tool to a call of its target, and returns other calls unchanged. The history
+    /// contains the call of the gateway tool.
     pub(super) fn through_gateway(mut self) -> Self {
         if self.requested_name != CALL_TOOL {
             return self;
@@ -74,8 +76,8 @@ impl PreparedCall {
     }
 }
 
-/// Parses arguments and returns whether they were repaired. In a response that did not end as intended, repaired arguments
-/// count as incomplete.
+/// Parses arguments and returns whether they were repaired. In a response that did not end as intended, repaired
+/// arguments count as incomplete.
 fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
     let parsed = parse_arguments(text);
     if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.is_repaired) {

@@ -1,4 +1,5 @@
-//! The decisions about the calls of an interrupted run: which of them run, and with which outcome the others are answered.
+//! The decisions about the calls of an interrupted run: which of them run, and with which outcome the others are
+//! answered.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,8 @@ use crate::replay::arguments_diff;
 use crate::state::error_text;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
 
-/// The decisions about the open calls that began. The others start as usual.
+/// The decisions about the open calls that began in the earlier process. The plan does not contain the calls that did
+/// not begin.
 pub(super) struct RecoveryPlan {
     /// The outcomes of the calls that do not run, by their ids.
     pub(super) outcomes: HashMap<String, RecordedOutcome>,
@@ -80,7 +82,8 @@ pub(super) async fn changed_tools(
     changed
 }
 
-/// Checks that a call runs again with the arguments of its earlier start. If a person edited those, they are not compared.
+/// Checks that a call runs again with the arguments of its earlier start. Arguments that a person edited are not
+/// compared.
 ///
 /// # Errors
 /// [`JournalError::Divergence`] if the arguments differ.
@@ -98,8 +101,8 @@ pub(super) fn check_same_arguments(
     Err(JournalError::Divergence(message))
 }
 
-/// Returns the outcome of a call that must not run again, because its tool has another definition than when the call began.
-/// Returns `None` if the definitions are equal or one of them is missing.
+/// Returns the outcome of a call that must not run again, because its tool has another definition than when the call
+/// began. Returns `None` if the definitions are equal or one of them is missing.
 fn refuse_redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
     let started = open.started.as_ref()?;
     let start = started.start.as_ref()?;
@@ -119,8 +122,8 @@ fn refused_outcome(error: Error) -> RecordedOutcome {
     RecordedOutcome::failed(error.kind, error_text(&error))
 }
 
-/// Returns the reason why no call of the last response may start that did not begin in the earlier process: another call of
-/// the response ended the run. Returns `None` if such calls may start.
+/// Returns the reason why the calls that did not begin in the earlier process must not start: another call of the last
+/// response ended the run. Returns `None` if they may start.
 pub(super) fn halt_reason(interrupted: &InterruptedRun) -> Option<&'static str> {
     let open_outcomes = interrupted.open.iter().filter_map(|open| open.outcome.as_ref());
     let mut outcomes = interrupted.answered_outcomes.iter().chain(open_outcomes);
@@ -133,8 +136,8 @@ pub(super) fn halt_reason(interrupted: &InterruptedRun) -> Option<&'static str> 
     })
 }
 
-/// Prepares the open calls to run. A call that did not begin is refused if its response was cut, because its arguments may be
-/// incomplete, and if there is a [`halt_reason`].
+/// Prepares the open calls to run. A call that did not begin is refused if there is a [`halt_reason`]. It is also
+/// refused if its response was cut, because its arguments may be incomplete.
 pub(super) fn prepare_open_calls(
     open: Vec<OpenCall>,
     finish: &FinishReason,

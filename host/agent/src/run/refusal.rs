@@ -27,7 +27,9 @@ pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], tools: &ToolSet) ->
     let names: Vec<_> = tools.iter().take(NAMES_SHOWN).map(|tool| tool.name.clone()).collect();
     match tools.len() {
         0 => error.with_suggestion("there are no tools; answer without one"),
-        all if all > names.len() => error.with_suggestion(format!("some of the {all} tools are {}", quoted(&names))),
+        count if count > names.len() => {
+            error.with_suggestion(format!("some of the {count} tools are {}", quoted(&names)))
+        }
         _ => error.with_suggestion(format!("the tools are {}", quoted(&names))),
     }
 }
@@ -61,7 +63,7 @@ pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
         .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
 }
 
-/// Returns the error for a call that does not run, whatever its name and arguments are.
+/// Returns the error for a call that does not run, for a reason other than its name or its arguments.
 pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }
@@ -106,8 +108,8 @@ fn quoted(names: &[ToolName]) -> String {
     names.join(", ")
 }
 
-/// Returns the error for a call that failed with an error for the operator, whose details the model must not see. The call may
-/// have run in part: an agent returns such an error also after calls of its own.
+/// Returns the error that the model reads instead of an error for the operator, because the model must not see the
+/// details. The call may have run in part: an agent can return an error for the operator after calls of its own.
 pub(super) fn operator_error(kind: ErrorKind) -> Error {
     let message =
         "the call failed, and only the operator of the tool can fix the cause; the call may have taken effect";

@@ -33,7 +33,8 @@ pub(super) struct RunState<'c> {
     pub(super) receives_late_results: bool,
 }
 
-/// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the conversation.
+/// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the
+/// conversation.
 pub(super) struct DetachedRun {
     context: ToolContext,
     pub(super) stop: StopSignal,
@@ -92,7 +93,7 @@ impl<'c> RunState<'c> {
             stop: run.stop,
             account: run.account,
             tally: RunTally::default(),
-            // A single call delivers no late result, and its answer is the result of the tool.
+            // A single call delivers no late results.
             receives_late_results: false,
             answer_schema: None,
         }
@@ -168,8 +169,8 @@ impl<'c> RunState<'c> {
 
 /// Returns the time that a run may take: its own limit, or the remaining time budget of the process if that is shorter.
 fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
-    let own = Duration::from_millis(limits.wall_ms_max);
-    process.wall_left().map_or(own, |left| left.min(own))
+    let run_max = Duration::from_millis(limits.wall_ms_max);
+    process.wall_left().map_or(run_max, |left| left.min(run_max))
 }
 
 /// Formats names for a log.

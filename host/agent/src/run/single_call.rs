@@ -79,7 +79,7 @@ impl SingleCall {
         let history_call = ToolCall {
             id,
             name: tool.name.to_string(),
-            // Only the history would contain them, which is cleared after the call.
+            // Only the history would contain the arguments, and it is cleared after the call.
             arguments: String::new(),
         };
         let prepared = PreparedCall {
@@ -102,9 +102,9 @@ impl SingleCall {
         self.prepared.serial_group(&self.tool)
     }
 
-    /// Waits for `lock`, if there is one, then runs the call while it holds the lock. The call does not begin if it is
-    /// cancelled, or if the deadline of the run is reached, before that. After a later cancellation or deadline, the tool has
-    /// [`STOP_GRACE`] to end by itself.
+    /// Waits for `lock`, if there is one, then runs the call while it holds the lock. If the call is cancelled or the
+    /// deadline of the run is reached during this wait, the call does not begin. After a later cancellation or
+    /// deadline, the tool has [`STOP_GRACE`] to end by itself.
     pub(crate) async fn run<G>(self, lock: Option<impl Future<Output = G>>) -> EndedCall {
         let Self {
             run,
@@ -172,7 +172,7 @@ impl EndedCall {
     /// Applies the result to the conversation: the strategies add and remove tools.
     pub(crate) fn record(self, conversation: &mut ConversationState) -> SingleAnswer {
         let tool = self.tool.definition.id.clone();
-        // There is no run that a tool could end.
+        // A single call has no loop that a tool could end, so the requests are ignored.
         let mut requests = EndRequests::default();
         let mut run = RunState::reattach(conversation, self.run);
         let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut requests);

@@ -1,5 +1,5 @@
-//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and with
-//! attributes of this crate that begin with `toolwit.`.
+//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and
+//! with attributes of this crate that begin with `toolwit.`.
 //!
 //! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
 

@@ -8,8 +8,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::outcome::RunFailure;
 use toolwit_core::WallClock;
 
-/// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels the calls and inferences of the
-/// run.
+/// The cancellation tokens and the deadline of a run as one signal. Dropping the signal cancels the calls and
+/// inferences of the run.
 pub(super) struct StopSignal {
     conversation: CancellationToken,
     turn: CancellationToken,

@@ -35,8 +35,8 @@ pub(super) struct RunTally {
 }
 
 impl RunTally {
-    /// Measures, counts and returns the cost of the tools that were injected since the last request. Returns `None` if no tool
-    /// was injected. `message_tokens` is the estimated size of the messages of this request.
+    /// Measures, counts and returns the cost of the tools that were injected since the last request. Returns `None` if
+    /// no tool was injected. `message_tokens` is the estimated size of the messages of this request.
     pub(super) fn count_injection(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let cost = self.injection_meter.measure(message_tokens, usage)?;
         self.usage.injected_tokens = self.usage.injected_tokens.saturating_add(cost.tokens());
@@ -52,7 +52,7 @@ impl RunTally {
             } => {
                 self.injected.extend(names.iter().cloned());
                 self.usage.injected_bytes = self.usage.injected_bytes.saturating_add(*prompt_bytes);
-                self.injection_meter.inject(*prompt_bytes);
+                self.injection_meter.add_injected(*prompt_bytes);
             }
             Event::AccessDenied { denied, .. } => self.denied.extend(denied.iter().cloned()),
             Event::ToolsRemoved { names, .. } => self.removed.extend(names.iter().cloned()),

@@ -29,7 +29,7 @@ pub(crate) struct ToolLoop<'c> {
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
-    /// Whether the run has begun or continued, and its end has not been emitted. Only then does a drop emit it.
+    /// Whether the run has begun or was resumed, and its end has not been emitted. If so, a drop emits the end.
     is_open: bool,
 }
 
@@ -64,9 +64,9 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers a user message or, without a message, the late results of background calls.
     ///
-    /// A run with a message can be refused before its turn begins: if a limit is reached, the run is cancelled, or the tools of
-    /// a role cannot be resolved. The message then does not enter the history, and no event is emitted. The same applies if the
-    /// future is dropped before its turn begins; an interrupted run can then still be resumed.
+    /// A run with a message can be refused before its turn begins: if a limit is reached, the run is cancelled, or the
+    /// tools of a role cannot be resolved. The message then does not enter the history, and no event is emitted. The
+    /// same applies if the future is dropped before its turn begins; an interrupted run can then still be resumed.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
@@ -105,7 +105,8 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Continues the run that an earlier process did not finish. If the future is dropped before that, it stays interrupted.
+    /// Continues the run that an earlier process did not finish. If the future is dropped before the run continues, the
+    /// run stays interrupted.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
         let planned = match self.run.conversation.interrupted.clone() {
             Some(interrupted) => self.plan_resume(interrupted).await,
@@ -131,11 +132,11 @@ impl<'c> ToolLoop<'c> {
 
     /// Decides about the open calls, and emits that the run continues. After an error, the run can be resumed again.
     async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
-        let refused = self.refusal().or_else(|| {
+        let failure = self.refusal().or_else(|| {
             let unresolved = interrupted.unresolved();
             (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
         });
-        if let Some(failure) = refused {
+        if let Some(failure) = failure {
             return Err(failure);
         }
         self.prepare().await?;
@@ -165,7 +166,8 @@ impl<'c> ToolLoop<'c> {
         Ok(interrupted)
     }
 
-    /// Continues after the model's last response, with its open calls or its text, or sends the unanswered request again.
+    /// Continues after the model's last response, with its open calls or its text. If the model has not responded,
+    /// sends the request again. If the response was paused, another inference continues it.
     async fn continue_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
         let halt_reason = halt_reason(&interrupted);
         let Some(reply) = interrupted.last_reply else {
@@ -292,8 +294,8 @@ impl<'c> ToolLoop<'c> {
         ending
     }
 
-    /// Runs the calls of a response, as far as the limits allow. Returns `None` if the run continues. `end_requests` are
-    /// the requests to end the run that earlier calls of the response made in an earlier process.
+    /// Runs the calls of a response, as far as the limits allow. Returns `None` if the run continues. `end_requests`
+    /// are the requests to end the run that earlier calls of the response made in an earlier process.
     async fn run_calls(
         &mut self,
         calls: Vec<PreparedCall>,

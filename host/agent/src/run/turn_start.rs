@@ -7,8 +7,8 @@ use crate::model::DeclaredTool;
 use crate::state::ConversationState;
 use toolwit_core::{Error, ToolContext, ToolName};
 
-/// Applies the changes that the strategies request at the beginning of a turn. If the run is stopped before they have returned
-/// them, nothing changes.
+/// Applies the changes that the strategies request at the beginning of a turn. If the run must stop before the
+/// strategies have returned their changes, nothing changes.
 pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     let turn = TurnContext::at(run.view());
     let injection = tokio::select! {
@@ -19,7 +19,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     if injection.is_none() {
         return;
     }
-    // The events name a trigger. The changes of a turn count as the result of a search.
+    // The events must name a trigger: the changes at the start of a turn count as the result of a search.
     let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
         return;
     };
@@ -34,8 +34,8 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     run.emit_and_record(&events);
 }
 
-/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes.
-/// Returns whether the declared tools changed.
+/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies'
+/// changes. Returns whether the declared tools changed.
 ///
 /// # Errors
 /// If the tools of a role cannot be resolved.
@@ -53,7 +53,7 @@ pub(crate) async fn begin_silent_turn(
     let limited = toolbox.limit_declared();
     run.emit_and_record(&limited);
     let current = run.conversation.toolbox.declared();
-    let differ =
+    let is_different =
         |(one, other): (&DeclaredTool, &DeclaredTool)| one.name != other.name || one.definition != other.definition;
-    Ok(earlier.len() != current.len() || earlier.iter().zip(current).any(differ))
+    Ok(earlier.len() != current.len() || earlier.iter().zip(current).any(is_different))
 }

@@ -14,10 +14,10 @@ use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId
 
 /// A conversation without a model: its calls come from outside, such as from a client of a protocol.
 ///
-/// Everything else is as in a [`Conversation`](crate::Conversation): strategies lock, add and remove tools, results return
-/// entities whose methods become tools, facades reveal their tools. Several calls can run at the same time. Calls on one live
-/// object run in the order in which they were made. Each call is a turn of its own. A result is delivered with its call, never
-/// later.
+/// Everything else is as in a [`Conversation`](crate::Conversation): strategies lock, add and remove tools, results
+/// return entities whose methods become tools, facades reveal their tools. Several calls can run at the same time.
+/// Calls on one live object run in the order in which they were made. Each call is a turn of its own. A result is
+/// delivered with its call, never later.
 ///
 /// ```
 /// use toolwit_agent::{Conversation, ToolSession};
@@ -56,16 +56,16 @@ pub struct SessionTool {
 pub struct SessionAnswer {
     /// The id of the tool that was called; `None` if the call did not run because the tool is locked.
     pub tool: Option<ToolId>,
-    /// The result, with the names of the tools that it added. It is an error result if the call could not run to its end, and
-    /// guidance on how to unlock the tool if the tool is locked.
+    /// The result, with the names of the tools that it added. It is an error result if the call could not run to its
+    /// end, and guidance on how to unlock the tool if the tool is locked.
     pub result: ToolResult,
     /// Whether the call changed the declared tools.
     pub has_changed_tools: bool,
 }
 
 impl ToolSession {
-    /// Builds a conversation without a model; a model that the builder has is ignored. Resolves the roles of the conversation,
-    /// and applies the changes of the strategies at the start of a turn.
+    /// Builds a conversation without a model; a model that the builder has is ignored. Resolves the roles of the
+    /// conversation, and applies the changes of the strategies at the start of a turn.
     ///
     /// # Errors
     /// As [`ConversationBuilder::build`], and if the tools of a role cannot be resolved.
@@ -92,8 +92,8 @@ impl ToolSession {
             .collect()
     }
 
-    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now. A tool that was
-    /// removed has the default effect.
+    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now. A tool
+    /// that was removed has the default effect.
     pub async fn tools_with_effects(&self) -> Vec<(SessionTool, Effect)> {
         let (declared, approvals) = {
             let state = self.state.lock().await;
@@ -141,8 +141,8 @@ impl ToolSession {
         })
     }
 
-    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as in a resumed conversation. A
-    /// restored tool is declared.
+    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as in a resumed
+    /// conversation. A restored tool is declared.
     pub async fn find_or_restore(&self, id: &ToolId) -> Option<SessionTool> {
         if let Some(tool) = self.tool_by_id(id).await {
             return Some(tool);
@@ -156,8 +156,8 @@ impl ToolSession {
         self.tool_by_id(id).await
     }
 
-    /// Resolves the roles again and applies the strategies' changes at the start of a turn, such as for changed files in a
-    /// plugin directory. Returns whether the declared tools changed.
+    /// Resolves the roles again and applies the strategies' changes at the start of a turn, such as for changed files
+    /// in a plugin directory. Returns whether the declared tools changed.
     ///
     /// # Errors
     /// If the tools of a role cannot be resolved.
@@ -169,12 +169,13 @@ impl ToolSession {
 
     /// Calls a tool by its name. The values of `context` take precedence over those of the session.
     ///
-    /// If the token of the context is cancelled, the call ends. Its result is an error, unless the tool still returns one.
+    /// If the token of the context is cancelled, the call ends. The result is an error, unless the tool still returns
+    /// its own result.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or
-    /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, or if the tool
-    /// was removed.
+    /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, the tool is
+    /// inside a closed facade, or it was removed.
     pub async fn call(&self, name: &str, arguments: Arguments, context: &ToolContext) -> Result<SessionAnswer, Error> {
         let context = self.context.merged_with(context);
         let started = SingleCall::start(&mut *self.state.lock().await, name, arguments, &context);

@@ -29,8 +29,8 @@ impl History {
         Ok(history)
     }
 
-    /// Continues an earlier history. Unanswered calls of the last message with calls stay unanswered if only answers follow it.
-    /// All others are answered as cancelled.
+    /// Continues an earlier history. Unanswered calls of the last message with calls stay unanswered if only answers
+    /// follow it. All others are answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).
@@ -71,7 +71,8 @@ impl History {
         &self.messages
     }
 
-    /// Returns the role, which includes the calls, and the text of each message, without times, for the digest of a request.
+    /// Returns the role and the text of each message, for the digest of a request. The role includes the calls of a
+    /// message. Times are omitted.
     pub(crate) fn texts(&self) -> Vec<(&Role, &str)> {
         let messages = self.messages.iter();
         messages.map(|message| (&message.role, message.content())).collect()
@@ -138,13 +139,14 @@ impl History {
         }
     }
 
-    /// Replaces the messages that are older in the plan by a summary, except for the pinned ones.
+    /// Replaces the older messages of the plan by a summary, except for the pinned ones.
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
         self.close(&interrupted_call());
         self.messages = compact(&self.messages, plan, summary);
     }
 
-    /// Pins the last message of the user, so that a compaction keeps it. Returns its text; `None` if the user wrote no message.
+    /// Pins the last message of the user, so that a compaction keeps it. Returns its text; `None` if the user wrote no
+    /// message.
     pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
         pin_last_prompt(&mut self.messages)
     }
@@ -204,8 +206,8 @@ mod tests {
     #[test]
     fn missing_duplicate_and_oversized_ids_are_replaced() {
         let history = History::default();
-        let wanted = ["a", "a", "", "call_2", &"x".repeat(1000)];
-        let ids: Vec<_> = wanted.iter().map(|id| history.claim_id(id)).collect();
+        let requested_ids = ["a", "a", "", "call_2", &"x".repeat(1000)];
+        let ids: Vec<_> = requested_ids.iter().map(|id| history.claim_id(id)).collect();
         assert_eq!(ids, ["a", "call_1", "call_2", "call_3", "call_4"]);
     }
 

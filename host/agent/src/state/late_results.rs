@@ -36,8 +36,9 @@ impl LateResults {
         self.background.offer(call_id, context)
     }
 
-    /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background if
-    /// its result is pending and its tool has promised a late result. Otherwise, a late result of the call is discarded.
+    /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background
+    /// if its result is pending and its tool has promised a late result. Otherwise, a late result of the call is
+    /// discarded.
     pub(crate) fn track(
         &mut self,
         call: &ToolCall,
@@ -59,8 +60,8 @@ impl LateResults {
         is_background
     }
 
-    /// Adds an error as the late result of a background call that an earlier process began. The work of the call ended with
-    /// that process.
+    /// Adds an error as the late result of a background call that an earlier process began. The work of the call ended
+    /// with that process.
     pub(crate) fn fail(&mut self, call: BackgroundCall) {
         let id = call.call.id.clone();
         self.open.insert(id.clone(), call);
@@ -77,8 +78,8 @@ impl LateResults {
         self.open.len()
     }
 
-    /// Waits until a late result has arrived. Returns `false` if no result is expected. If the future is dropped, no result is
-    /// lost.
+    /// Waits until a late result has arrived. Returns `false` if no result is expected. If the future is dropped, no
+    /// result is lost.
     pub(crate) async fn wait(&mut self) -> bool {
         while self.arrived.is_empty() {
             if self.open.is_empty() {
@@ -93,7 +94,8 @@ impl LateResults {
         true
     }
 
-    /// Removes and returns the oldest late result that has arrived, with its call. Returns `None` if no result has arrived.
+    /// Removes and returns the oldest late result that has arrived, with its call. Returns `None` if no result has
+    /// arrived.
     pub(crate) fn next(&mut self) -> Option<(BackgroundCall, ToolResult)> {
         loop {
             let late = self.arrived.pop_front().or_else(|| self.background.try_next())?;

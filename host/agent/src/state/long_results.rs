@@ -112,11 +112,11 @@ impl LongResults {
         }
     }
 
-    /// Returns the lines from `start` on that contain a text, each with its number and the byte of the match, up to the maximum
-    /// length of a part.
+    /// Returns the lines from `start` on that contain a text, each with its number and the byte of the match, up to the
+    /// maximum length of a part.
     fn matching_lines(&self, name: &str, full: &str, start: usize, text: &str) -> String {
         let needle = text.to_ascii_lowercase();
-        let mut found = String::new();
+        let mut listing = String::new();
         let mut line_start = start;
         let mut number = full[..start].matches('\n').count();
         for line in full[start..].split_inclusive('\n') {
@@ -125,26 +125,26 @@ impl LongResults {
             if let Some(offset) = line.to_ascii_lowercase().find(&needle) {
                 let shown = excerpt_around(line, offset, needle.len());
                 let entry = format!("line {number}, byte {}: {shown}\n", line_start + offset);
-                if found.len() + entry.len() > self.part_bytes_max && !found.is_empty() {
+                if listing.len() + entry.len() > self.part_bytes_max && !listing.is_empty() {
                     let arguments = json!({"result": name, "offset": line_start, "contains": text});
-                    found.push_str(&format!(
+                    listing.push_str(&format!(
                         "[more lines match; continue with `{READ_RESULT}` {arguments}]"
                     ));
-                    return found;
+                    return listing;
                 }
-                found.push_str(&entry);
+                listing.push_str(&entry);
             }
             line_start = next_start;
         }
-        if found.is_empty() {
+        if listing.is_empty() {
             "No line contains the text.".to_owned()
         } else {
-            found
+            listing
         }
     }
 
-    /// Returns the part that begins at `start`, with a marker if more follows, and the end of the part. A part has at least one
-    /// character.
+    /// Returns the part that begins at `start`, with a marker if more follows, and the end of the part. A part has at
+    /// least one character.
     fn part(&self, name: &str, full: &str, start: usize) -> (String, usize) {
         let mut end = full.floor_char_boundary(start.saturating_add(self.part_bytes_max));
         if end <= start {
@@ -284,8 +284,8 @@ mod tests {
         assert_eq!(found, "line 999, byte 12866: Line 999 ✓\n");
         let many = results.read(&arguments(None, Some("ine"))).unwrap();
         assert!(many.len() < 1_200, "{}", many.len());
-        let (_, rest) = many.rsplit_once("`read_result` ").unwrap();
-        let next: ReadResultArguments = serde_json::from_str(rest.trim_end_matches(']')).unwrap();
+        let (_, continuation) = many.rsplit_once("`read_result` ").unwrap();
+        let next: ReadResultArguments = serde_json::from_str(continuation.trim_end_matches(']')).unwrap();
         let shown = many.lines().count() - 1;
         let more = results.read(&next).unwrap();
         assert!(more.starts_with(&format!("line {}, ", shown + 1)), "{more}");

@@ -7,8 +7,8 @@ use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
 use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
-/// The roles whose tools a conversation has. Roles are resolved each time a turn begins, because a source of tools may need a
-/// connection, and its tools may change.
+/// The roles whose tools a conversation has. Roles are resolved each time a turn begins, because a source of tools may
+/// need a connection, and its tools may change.
 pub(crate) struct Roles {
     groups: Arc<ToolGroups>,
     /// The roles of the conversation, which every turn has.

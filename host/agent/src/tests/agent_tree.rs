@@ -49,7 +49,8 @@ fn observe(builder: ConversationBuilder) -> (ConversationBuilder, Observed) {
     (builder, observed)
 }
 
-/// Runs an agent that calls `progress`, once with and once without the events of agents.
+/// Runs a conversation with an agent that calls `progress`. Returns the observed events, the output, and the id of the
+/// outer process.
 async fn observed(are_forwarded: bool) -> (Vec<(Event, Origin)>, Arc<Screen>, String) {
     let (inner, _) = agent(
         "agent",
@@ -73,9 +74,9 @@ async fn observed(are_forwarded: bool) -> (Vec<(Event, Origin)>, Arc<Screen>, St
 #[tokio::test]
 async fn events_and_text_carry_their_process_and_parent_call_and_one_switch_forwards_them() {
     let (events, screen, outer) = observed(true).await;
-    let (inner, own): (Vec<_>, Vec<_>) = events.into_iter().partition(|(_, origin)| origin.process != outer);
-    assert!(own.iter().all(|(_, origin)| origin.parent_call.is_none()));
-    let agent_call = own.iter().find_map(|(event, _)| match event {
+    let (inner, outer_events): (Vec<_>, Vec<_>) = events.into_iter().partition(|(_, origin)| origin.process != outer);
+    assert!(outer_events.iter().all(|(_, origin)| origin.parent_call.is_none()));
+    let agent_call = outer_events.iter().find_map(|(event, _)| match event {
         Event::ToolStarted { id, .. } => Some(id.clone()),
         _ => None,
     });
@@ -177,8 +178,8 @@ async fn the_time_limit_of_a_run_ends_an_agent_that_waits_and_names_it() {
 // accept: 144, accept: 65
 #[tokio::test]
 async fn the_calls_budget_stops_every_agent_up_to_its_owner_and_the_error_names_the_agent() {
-    let two = call([("look", json!({})), ("look", json!({}))]);
-    let (deepest, inner) = agent("deepest", [two]);
+    let two_calls = call([("look", json!({})), ("look", json!({}))]);
+    let (deepest, inner) = agent("deepest", [two_calls]);
     let (middle, between) = agent("middle", [call([("deepest", task())])]);
     let (builder, outer) = TestModel::playing([call([("middle", task())])]);
     let middle = middle.with_tool(deepest.with_tool(echo("look")));
@@ -198,8 +199,8 @@ async fn the_calls_budget_stops_every_agent_up_to_its_owner_and_the_error_names_
 // accept: 144, accept: 65
 #[tokio::test]
 async fn the_calls_budget_of_an_agent_does_not_stop_its_caller() {
-    let two = call([("look", json!({})), ("look", json!({}))]);
-    let (inner, _) = agent("agent", [two]);
+    let two_calls = call([("look", json!({})), ("look", json!({}))]);
+    let (inner, _) = agent("agent", [two_calls]);
     let inner = inner.with_tool(echo("look")).with_budget(calls_max(1));
     let (builder, _) = TestModel::playing([call([("agent", task())]), reply("It gave up.")]);
     let outcome = builder.tool(inner).budget(calls_max(10)).run("go").await.unwrap();

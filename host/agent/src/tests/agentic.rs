@@ -70,7 +70,7 @@ async fn options_are_set_on_copies() {
     call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
         .await
         .unwrap();
-    let content = |at: usize, message: usize| model.request(at).messages[message].content().to_owned();
+    let content = |request: usize, message: usize| model.request(request).messages[message].content().to_owned();
     assert_eq!(
         (content(0, 0), content(1, 0)),
         ("Be brief.".to_owned(), "For acme: x".to_owned())
@@ -109,7 +109,7 @@ async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
 // accept: 71
 #[tokio::test]
 async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
-    for (captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
+    for (is_captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
         let (finder, _) = agent("finder", [call([("perform", json!({}))]), reply("found")]);
         let finder = finder.with_tool(with_artifact("perform", "Performance"));
         let (assembler, _) = agent(
@@ -122,7 +122,7 @@ async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
         let assembler = assembler
             .with_tool(toolwit_core::ToolExt::with_note(finder, "A decorator changes nothing."))
             .with_tool(with_artifact("create", "Concert"))
-            .with_nested_artifacts(captured);
+            .with_nested_artifacts(is_captured);
         let result = call_with(&assembler, json!({"task": "x"}), &ToolContext::new())
             .await
             .unwrap();
@@ -177,29 +177,29 @@ async fn inner_tools_receive_context_output_and_blackboard() {
 // accept: 65
 #[tokio::test]
 async fn agents_are_refused_beyond_the_nesting_limit() {
-    let mut steps = Vec::new();
+    let mut models = Vec::new();
     let mut tool: Option<AgenticTool> = None;
     for level in (0..=AGENT_DEPTH_MAX).rev() {
         let name = format!("level{level}");
-        let step: Vec<Step> = match &tool {
+        let steps: Vec<Step> = match &tool {
             Some(inner) => {
                 let called = inner.definition().name().to_owned();
                 vec![raw_calls(vec![(called, r#"{"task":"x"}"#.to_owned())]), reply("ok")]
             }
             None => Vec::new(),
         };
-        let (agent_tool, model) = agent(&name, step);
+        let (agent_tool, model) = agent(&name, steps);
         let agent_tool = match tool.take() {
             Some(inner) => agent_tool.with_tool(inner),
             None => agent_tool,
         };
-        steps.push(model);
+        models.push(model);
         tool = Some(agent_tool);
     }
     let (builder, _) = TestModel::playing([call([("level0", json!({"task": "x"}))]), reply("Done.")]);
     builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();
-    assert_eq!(steps[0].request_count(), 0, "the deepest agent does not run");
-    let refused = steps[1].request(1).messages;
+    assert_eq!(models[0].request_count(), 0, "the deepest agent does not run");
+    let refused = models[1].request(1).messages;
     assert!(
         tool_results(&refused)[0].contains("agents may be nested"),
         "{}",

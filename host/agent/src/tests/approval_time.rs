@@ -1,4 +1,4 @@
-//! The time in which a person is asked, which no time limit counts.
+//! The time during which a call waits for a person's answer. No time limit counts this time.
 
 use std::time::Duration;
 

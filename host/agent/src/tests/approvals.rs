@@ -72,17 +72,17 @@ fn pay(amount: u32) -> Step {
     call([("pay", json!({ "amount": amount }))])
 }
 
-/// A tool that calls `native#pay`, with a context of its own if `hides`.
+/// A tool that calls `native#pay`, with an empty context if `hides_context` is set.
 pub(super) struct Agency {
     definition: ToolDefinition,
-    hides: bool,
+    hides_context: bool,
 }
 
-pub(super) fn agency(hides: bool) -> Agency {
+pub(super) fn agency(hides_context: bool) -> Agency {
     let definition = ToolDefinition::new(ToolId::native("agency"), "agency", "", json!({"type": "object"}));
     Agency {
         definition: definition.with_effect(EffectClass::Read),
-        hides,
+        hides_context,
     }
 }
 
@@ -93,8 +93,8 @@ impl Tool for Agency {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let own = ToolContext::new();
-        let passed = if self.hides { &own } else { context };
+        let empty_context = ToolContext::new();
+        let passed = if self.hides_context { &empty_context } else { context };
         context
             .tools()
             .unwrap()
@@ -166,17 +166,17 @@ async fn read_needs_no_approval_and_a_write_without_an_approver_is_refused() {
 
 #[tokio::test]
 async fn nested_call_is_approved_with_its_callers_whatever_context_it_passes() {
-    for hides in [false, true] {
+    for hides_context in [false, true] {
         let (bank, person) = (Bank::default(), Person::answering([denied("no")]));
         let (builder, _) = TestModel::playing([call([("agency", json!({"amount": 7}))]), reply("ok")]);
         let builder = builder
-            .tool(agency(hides))
+            .tool(agency(hides_context))
             .tools([bank.pay()])
             .approvals(asking(&person));
         let outcome = builder.run("go").await.unwrap();
         assert!(
             tool_results(&outcome.history)[0].contains("not approved: no"),
-            "{hides}"
+            "{hides_context}"
         );
         assert_eq!(bank.paid(), 0);
         let asked = person.asked();
@@ -244,7 +244,7 @@ async fn tools_behind_facades_and_methods_of_entities_need_an_approval() {
 }
 
 #[tokio::test]
-async fn edited_arguments_are_validated_run_and_are_told_to_the_model() {
+async fn edited_arguments_are_validated_and_run_and_reported_to_the_model() {
     let schema = json!({"type": "object", "properties": {"amount": {"type": "integer", "maximum": 10}}});
     let pay = NativeTool::new("pay", "", schema, |arguments, _| async move {
         Ok(ToolResult::text(format!("paid {}", arguments["amount"])))
@@ -301,8 +301,8 @@ async fn remembered_answer_ends_when_the_definition_changes() {
     let (bank, person) = (Bank::default(), Person::default());
     let policy = ApprovalPolicy::of_mode(ApprovalMode::FirstTime);
     let approvals = Arc::new(Approvals::new(policy).with_approver(person.clone()));
-    let other = tool("pay", |_, _| Ok(ToolResult::text("paid another way")));
-    let renewed: Arc<dyn Tool> = Arc::new(toolwit_core::ToolExt::with_description(other, "Pays more."));
+    let second_pay = tool("pay", |_, _| Ok(ToolResult::text("paid another way")));
+    let renewed: Arc<dyn Tool> = Arc::new(toolwit_core::ToolExt::with_description(second_pay, "Pays more."));
     for (tool, questions) in [(bank.pay(), 1), (bank.pay(), 1), (renewed, 2)] {
         let (builder, _) = TestModel::playing([pay(1), reply("ok")]);
         let builder = builder.tools([tool]).shared_approvals(approvals.clone());
@@ -312,10 +312,10 @@ async fn remembered_answer_ends_when_the_definition_changes() {
 }
 
 /// Answers when it is notified.
-struct Slow(Arc<Notify>);
+struct NotifiedApprover(Arc<Notify>);
 
 #[async_trait]
-impl Approver for Slow {
+impl Approver for NotifiedApprover {
     async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
         self.0.notified().await;
         Approval::Approved.into()
@@ -336,7 +336,7 @@ async fn other_calls_run_while_one_waits_for_its_approval() {
     let steps = [call([("pay", json!({"amount": 1})), ("look", json!({}))]), reply("ok")];
     let (builder, _) = TestModel::playing(steps);
     let policy = ApprovalPolicy::default().with_rule(ApprovalRule::new("native#look", ApprovalMode::Never));
-    let approvals = Approvals::new(policy).with_approver(Slow(go));
+    let approvals = Approvals::new(policy).with_approver(NotifiedApprover(go));
     let outcome = builder
         .tools([bank.pay(), look])
         .approvals(approvals)
@@ -357,7 +357,7 @@ async fn cancelling_the_run_ends_the_wait_and_nothing_runs() {
             token.cancel();
         }
     });
-    let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(Slow(Arc::default()));
+    let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(NotifiedApprover(Arc::default()));
     let mut conversation = builder.tools([bank.pay()]).approvals(approvals).build().unwrap();
     let error = conversation.turn("go").cancel(cancel).run().await.unwrap_err();
     assert_eq!((error.outcome.stop, bank.paid()), (StopReason::Cancelled, 0));

@@ -7,7 +7,8 @@ use super::*;
 use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 use tracing::Level;
 
-/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call uses one receiver.
+/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call uses one
+/// receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
     let results = Arc::new(Mutex::new(VecDeque::from(results)));
     tool("slow", move |_, context| {
@@ -35,7 +36,7 @@ fn roles(history: &[Message]) -> Vec<&'static str> {
 async fn a_late_result_wakes_an_idle_conversation() {
     let log = RecordedLog::default();
     let _guard = tracing::subscriber::set_default(log.clone());
-    let (done, result) = oneshot::channel();
+    let (result_sender, result) = oneshot::channel();
     let (builder, model) = TestModel::playing([
         call([("slow", json!({"n": 1}))]),
         reply("It is on its way."),
@@ -45,8 +46,8 @@ async fn a_late_result_wakes_an_idle_conversation() {
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
     assert_eq!(conversation.background_calls(), 1);
     let ended = |line: &String| line.contains("a tool call ended") && line.contains("is_background=true");
-    assert!(log.at(Level::DEBUG).iter().any(ended), "{:?}", log.lines());
-    done.send(ToolResult::text("42")).unwrap();
+    assert!(log.lines_at(Level::DEBUG).iter().any(ended), "{:?}", log.lines());
+    result_sender.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");
     let shown = model.request(2).messages;
@@ -73,10 +74,11 @@ async fn a_late_result_wakes_an_idle_conversation() {
 // accept: 85
 #[tokio::test]
 async fn a_late_result_is_delivered_before_the_next_inference() {
-    let (done, result) = oneshot::channel();
-    let done = Mutex::new(Some(done));
+    let (result_sender, result) = oneshot::channel();
+    let result_sender = Mutex::new(Some(result_sender));
     let finish = tool("finish", move |_, _| {
-        done.lock()
+        result_sender
+            .lock()
             .unwrap()
             .take()
             .unwrap()
@@ -98,16 +100,16 @@ async fn a_late_result_is_delivered_before_the_next_inference() {
     let tools = [slow(vec![result]), finish, Arc::new(wait.unwrap())];
     let mut conversation = builder.tools(tools).build().unwrap();
     conversation.run("go").await.unwrap();
-    let late_results = |at: usize| {
+    let late_results = |inference: usize| {
         model
-            .request(at)
+            .request(inference)
             .messages
             .iter()
             .filter(|m| m.content().ends_with("\n42"))
             .count()
     };
-    assert_eq!(late_results(1), 0, "it has not arrived");
-    assert_eq!(late_results(3), 1, "it is delivered once");
+    assert_eq!(late_results(1), 0, "the late result has not arrived");
+    assert_eq!(late_results(3), 1, "the late result is delivered once");
     assert!(conversation.wake().await.is_none());
     assert_valid(conversation.history());
 }
@@ -122,7 +124,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
             self.0.lock().unwrap().push(text.to_owned());
         }
     }
-    let (done, result) = oneshot::channel();
+    let (result_sender, result) = oneshot::channel();
     let (builder, model) = TestModel::playing([
         call([("slow", json!({}))]),
         reply("Wait."),
@@ -145,7 +147,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
         .with_user_text("Your cart is there.")
         .with_artifact(Artifact::new("Cart", json!({"id": "c-1"})))
         .with_provider(Arc::new(cart.unwrap()));
-    done.send(late).unwrap();
+    result_sender.send(late).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "0.");
     assert_eq!(
@@ -226,11 +228,13 @@ async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
 // accept: 85, accept: 86
 #[tokio::test]
 async fn a_signal_in_a_late_result_stops_the_run() {
-    let (done, result) = oneshot::channel();
+    let (result_sender, result) = oneshot::channel();
     let (builder, model) = TestModel::playing([call([("slow", json!({}))]), reply("Wait.")]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     conversation.run("go").await.unwrap();
-    done.send(ToolResult::from(Signal::ask_user("Which?"))).unwrap();
+    result_sender
+        .send(ToolResult::from(Signal::ask_user("Which?")))
+        .unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!((woken.stop, woken.text()), (StopReason::UserInputRequired, "Which?"));
     assert_eq!(model.request_count(), 2);

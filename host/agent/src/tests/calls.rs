@@ -8,8 +8,8 @@ use super::*;
 use toolwit_core::ToolDefinition;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Runs one response with these calls, and returns the answers.
-async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, TestModel) {
+/// Runs one response, and returns the answers to its calls and the model.
+async fn run_response(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, TestModel) {
     let (builder, model) = TestModel::playing([step, reply("ok")]);
     let outcome = builder.tools(tools).run("go").await.unwrap();
     assert_valid(&outcome.history);
@@ -47,7 +47,7 @@ async fn calls_run_concurrently_and_are_answered_in_call_order() {
         })
     };
     let step = call([("c", json!({})), ("a", json!({})), ("b", json!({}))]);
-    let (answers, model) = answered([meet("a"), meet("b"), meet("c")], step).await;
+    let (answers, model) = run_response([meet("a"), meet("b"), meet("c")], step).await;
     assert_eq!(answers, ["c", "a", "b"], "no call can end before all have started");
     let started: Vec<_> = model
         .events()
@@ -76,7 +76,7 @@ async fn the_first_call_is_answered_first_even_if_it_ends_last() {
             ToolResult::text("fast")
         }
     });
-    let (answers, _) = answered([slow, fast], call([("slow", json!({})), ("fast", json!({}))])).await;
+    let (answers, _) = run_response([slow, fast], call([("slow", json!({})), ("fast", json!({}))])).await;
     assert_eq!(answers, ["slow", "fast"]);
 }
 
@@ -121,17 +121,17 @@ async fn calls_of_one_serial_group_run_sequentially() {
         logging("free", &log),
         Arc::new(Serial(logging("total", &log))),
     ];
-    let (answers, _) = answered(
+    let (answers, _) = run_response(
         tools,
         call([("add", json!({})), ("free", json!({})), ("total", json!({}))]),
     )
     .await;
     assert_eq!(answers, ["add", "free", "total"]);
     let log = log.lock().unwrap();
-    let at = |what: &str| log.iter().position(|entry| entry == what).unwrap();
-    assert!(at("add ends") < at("total begins"), "{log:?}");
+    let position = |text: &str| log.iter().position(|entry| entry == text).unwrap();
+    assert!(position("add ends") < position("total begins"), "{log:?}");
     assert!(
-        at("free begins") < at("add ends"),
+        position("free begins") < position("add ends"),
         "a tool without a group does not wait: {log:?}"
     );
 }
@@ -153,7 +153,7 @@ async fn a_call_of_a_session_waits_for_its_serial_group_until_the_deadline() {
     let (_, next) = tokio::join!(call("hanging"), call("next"));
     let result = next.unwrap().result;
     assert!(result.content().contains("time limit of 5s"), "{}", result.content());
-    assert!(log.lock().unwrap().is_empty(), "it did not begin");
+    assert!(log.lock().unwrap().is_empty(), "the next call did not begin");
     assert_eq!(call("next").await.unwrap().result.content(), "next");
 }
 
@@ -186,9 +186,9 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
     assert_eq!(answers[..3], ["open", "late", "serial"]);
     assert!(answers[3].contains("unknown-tool"), "{}", answers[3]);
     let log = log.lock().unwrap();
-    let at = |what: &str| log.iter().position(|entry| entry == what).unwrap();
+    let position = |text: &str| log.iter().position(|entry| entry == text).unwrap();
     assert!(
-        at("late ends") < at("serial begins"),
+        position("late ends") < position("serial begins"),
         "an unresolved call may belong to the same group: {log:?}"
     );
 }
@@ -198,7 +198,7 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
 async fn an_unknown_name_is_answered_with_the_nearest_names() {
     let names = ["serch_customers", "", "a b", "é", &"x".repeat(500), "search_customer\n"];
     let calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
-    let (answers, model) = answered([echo("search_customer"), echo("calc")], raw_calls(calls)).await;
+    let (answers, model) = run_response([echo("search_customer"), echo("calc")], raw_calls(calls)).await;
     for answer in &answers {
         let report: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(report["kind"], "unknown-tool");
@@ -236,7 +236,7 @@ async fn invalid_arguments_are_answered_with_the_expected_parameters() {
         &deep,
     ];
     let calls = bad.map(|text| ("add".to_owned(), text.to_owned())).to_vec();
-    let (answers, _) = answered([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw_calls(calls)).await;
+    let (answers, _) = run_response([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw_calls(calls)).await;
     for answer in &answers {
         let report: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(report["kind"], "invalid-arguments");
@@ -278,7 +278,7 @@ async fn only_complete_calls_of_a_truncated_response_run() {
     let texts = ["{\"a\": 1}", "", "{\"a\": [1,]}", "{\"a\": \"the rest is miss"];
     let calls = raw_calls(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec());
     let step = changed(calls, |response| response.finish = FinishReason::Length);
-    let (answers, _) = answered([show], step).await;
+    let (answers, _) = run_response([show], step).await;
     assert_eq!(answers[0], "{\"a\":1}");
     for answer in &answers[1..] {
         assert!(
@@ -315,7 +315,7 @@ async fn the_model_reads_model_errors_as_json() {
         let error = Error::new(ErrorKind::EntityGone, Phase::Execute, "the customer is gone");
         Err(ToolError::Model(error.with_suggestion("call `search_customer` again")))
     });
-    let (answers, model) = answered([gone], call([("gone", json!({}))])).await;
+    let (answers, model) = run_response([gone], call([("gone", json!({}))])).await;
     let report: Value = serde_json::from_str(&answers[0]).unwrap();
     assert_eq!(
         (report["kind"].as_str(), report["message"].as_str()),
@@ -333,7 +333,7 @@ async fn the_model_reads_model_errors_as_json() {
 async fn a_panic_is_answered_with_an_error() {
     let bomb = tool("bomb", |_, _| panic!("boom"));
     let step = call([("bomb", json!({})), ("look", json!({}))]);
-    let (answers, _) = answered([bomb, echo("look")], step).await;
+    let (answers, _) = run_response([bomb, echo("look")], step).await;
     assert!(
         answers[0].contains("panicked inside the host") && !answers[0].contains("boom"),
         "{}",

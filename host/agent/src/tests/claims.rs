@@ -63,7 +63,7 @@ async fn a_function_that_adds_tools_is_a_strategy() {
     assert!(outcome.removed.is_empty());
 }
 
-/// A test order that returns order lines.
+/// Returns an order with a method that returns its first line.
 fn order(id: &'static str) -> Arc<dyn ToolProvider> {
     let line = |id: String| {
         let line = NativeEntity::new("line", Arc::new(id.clone())).with_id(&id);

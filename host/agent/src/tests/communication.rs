@@ -27,8 +27,8 @@ async fn progress_is_transient_and_messages_stay_in_the_history() {
     ]);
     let (builder, _) = TestModel::playing([step, reply("Done.")]);
     let screen = Arc::new(Screen::default());
-    let tools = builder.tool(progress_tool().unwrap()).tool(communicate_tool().unwrap());
-    let outcome = tools.output(screen.clone()).build().unwrap().run("go").await.unwrap();
+    let builder = builder.tool(progress_tool().unwrap()).tool(communicate_tool().unwrap());
+    let outcome = builder.output(screen.clone()).build().unwrap().run("go").await.unwrap();
     assert_eq!(*screen.0.lock().unwrap(), ["… looking", "see /pulls/7"]);
     let answers = tool_results(&outcome.history);
     assert!(!answers[0].contains("looking"));
@@ -50,7 +50,7 @@ async fn communication_tools_do_nothing_outside_a_process() {
         );
         assert_eq!(result.for_user, None);
     }
-    let warnings = log.at(Level::WARN);
+    let warnings = log.lines_at(Level::WARN);
     assert!(
         warnings.len() == 2 && warnings.iter().all(|line| line.contains("the message is dropped")),
         "{warnings:?}"

@@ -13,7 +13,7 @@ fn long() -> Arc<dyn Tool> {
     tool("long", |_, _| Ok(ToolResult::text("x".repeat(2000))))
 }
 
-/// Returns the steps of a run whose fourth request has a summary before it.
+/// Returns the steps of a run: three tool calls, the summary of older messages and the answer.
 fn steps() -> Vec<Step> {
     let look = || call([("long", json!({}))]);
     let summary = changed(reply("three looks"), |response| {
@@ -50,7 +50,7 @@ async fn older_messages_are_summarized_and_the_history_stays_valid() {
 }
 
 #[tokio::test]
-async fn a_history_is_not_compacted_without_a_limit_or_below_it() {
+async fn a_history_is_not_compacted_without_a_limit_or_below_it_and_a_tiny_limit_is_refused() {
     for limit in [None, Some(100_000)] {
         let look = || call([("long", json!({}))]);
         let (mut builder, model) = TestModel::playing([look(), look(), look(), reply("done")]);
@@ -61,8 +61,8 @@ async fn a_history_is_not_compacted_without_a_limit_or_below_it() {
         assert!(model.events_named("history_compacted").is_empty());
     }
     let (builder, _) = TestModel::playing([]);
-    let refused = builder.context_tokens_max(10).build().err();
-    assert!(refused.is_some_and(|error| error.to_string().contains("context_tokens_max")));
+    let error = builder.context_tokens_max(10).build().err();
+    assert!(error.is_some_and(|error| error.to_string().contains("context_tokens_max")));
 }
 
 #[tokio::test]
@@ -97,15 +97,15 @@ async fn a_summary_in_the_journal_is_not_paid_again() {
     drop(first);
     let entries = store.entries(&id()).await.unwrap();
     let is_compaction = |entry: &TraceEntry| matches!(entry.event, Event::HistoryCompacted(_));
-    let at = entries.iter().position(is_compaction).unwrap();
+    let compaction = entries.iter().position(is_compaction).unwrap();
 
-    let stopped = MemoryJournalStore::new();
-    let writer = stopped.create(&id()).await.unwrap();
-    writer.append(entries[..=at].to_vec()).await.unwrap();
+    let interrupted = MemoryJournalStore::new();
+    let writer = interrupted.create(&id()).await.unwrap();
+    writer.append(entries[..=compaction].to_vec()).await.unwrap();
     drop(writer);
     // The model has one step: the answer. A second summary would need another one.
     let (builder, model) = TestModel::playing([reply("done")]);
-    let journal = Journal::open(&stopped, &id()).await.unwrap();
+    let journal = Journal::open(&interrupted, &id()).await.unwrap();
     let builder = builder.tools([long()]).context_tokens_max(1500).journal(journal);
     let mut second = builder.build().unwrap();
     let resumed = second.resume_run(ToolContext::default().cancel().clone()).await;
@@ -128,7 +128,7 @@ async fn a_pinned_message_is_pinned_in_a_later_process() {
     assert_eq!(first.pin_last_message().await.unwrap(), Some("my name is Ada"));
     let is_pin = |entry: &TraceEntry| matches!(entry.event, Event::MessagePinned);
     let entries = store.entries(&id()).await.unwrap();
-    assert!(entries.iter().any(is_pin), "it is stored at once");
+    assert!(entries.iter().any(is_pin), "the pin is stored at once");
     let (builder, model) = {
         let mut answers = steps();
         answers.insert(0, reply("yes"));
@@ -217,10 +217,10 @@ async fn a_request_without_older_messages_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn the_context_of_a_known_model_is_the_default_limit() {
+async fn the_context_of_a_described_model_is_the_default_limit() {
     let (_, model) = TestModel::playing(steps());
-    let known = DescribedModel::new(model.clone()).with_price(Price::per_million(1.0, 1.0));
-    let builder = Conversation::builder().model(known.with_context_tokens(2000));
+    let described = DescribedModel::new(model.clone()).with_price(Price::per_million(1.0, 1.0));
+    let builder = Conversation::builder().model(described.with_context_tokens(2000));
     let outcome = builder
         .tools([long()])
         .build()

@@ -1,4 +1,5 @@
-//! Property test of facades, entities, locks and evictions: within a turn, declared tools are only appended.
+//! Property test of facades, entities, locks and evictions: within a turn, only evictions remove declared tools.
+//! A resumed conversation declares the same tools.
 
 use proptest::prelude::*;
 
@@ -18,7 +19,7 @@ enum Operation {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let inner = vec![
+    let names = vec![
         "query",
         "drop_table",
         "read",
@@ -36,11 +37,12 @@ fn operation() -> impl Strategy<Value = Operation> {
         prop::sample::select(vec!["r", "w", "all", "x"]).prop_map(Operation::OpenCategory),
         (0..3_u8).prop_map(Operation::OpenCart),
         prop::collection::vec(0..6_u8, 0..4).prop_map(Operation::Find),
-        prop::sample::select(inner).prop_map(Operation::Call),
+        prop::sample::select(names).prop_map(Operation::Call),
     ]
 }
 
 impl Operation {
+    /// Returns the name and the arguments of the call.
     fn call(&self) -> (String, String) {
         let (name, arguments) = match self {
             Self::Open(name) | Self::Call(name) => (*name, json!({})),
@@ -101,14 +103,14 @@ fn limits(tools_max: usize) -> LoopLimits {
     }
 }
 
-fn configured(stage_builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
+fn configured(builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
     let playbook = Playbook::new()
         .with_tool(echo("free"))
         .with_locked_tool(echo("locked"), Unlock::by_any(["free", "query"]));
-    stage_builder
+    builder
         .tools(tools())
         .strategies(strategies)
         .playbook(playbook)

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::journal::{counted, id};
+use super::journal::{id, pay_tool};
 use super::stopping::operator_failure;
 use super::*;
 use crate::{
@@ -10,17 +10,17 @@ use crate::{
 };
 use toolwit_core::{EffectClass, Signal};
 
-/// Stores a run whose only started call is one of `tool`, and resumes it twice: as it was when the tool had returned, and when
-/// its result was in the history. Returns the live outcome, and the resumed ones.
+/// Stores a run that starts only a call of `tool`. Resumes it from the entries up to `ToolReturned`, and again from the
+/// entries up to `ToolFinished`. Returns the outcome of the first process, and the outcomes of the resumed runs.
 async fn live_and_resumed(tool: &Arc<dyn Tool>) -> (Result<RunOutcome, RunError>, Vec<Result<RunOutcome, RunError>>) {
-    let full = MemoryJournalStore::new();
+    let first_store = MemoryJournalStore::new();
     // The first process does not have the tool `pay`.
     let step = call([(tool.definition().name(), json!({})), ("pay", json!({}))]);
     let (builder, _) = TestModel::playing([step]);
-    let journal = Journal::create(&full, &id()).await.unwrap();
+    let journal = Journal::create(&first_store, &id()).await.unwrap();
     let mut conversation = builder.tools([tool.clone()]).journal(journal).build().unwrap();
     let live = conversation.run("go").await;
-    let entries = full.entries(&id()).await.unwrap();
+    let entries = first_store.entries(&id()).await.unwrap();
     let end_of = |is_end: fn(&Event) -> bool| {
         let is_end = |entry: &TraceEntry| is_end(&entry.event);
         entries.iter().position(is_end).unwrap() + 1
@@ -35,7 +35,7 @@ async fn live_and_resumed(tool: &Arc<dyn Tool>) -> (Result<RunOutcome, RunError>
         writer.append(entries[..end].to_vec()).await.unwrap();
         drop(writer);
         let (builder, _) = TestModel::playing([]);
-        let (pay, calls) = counted(EffectClass::Write, "Pays.");
+        let (pay, calls) = pay_tool(EffectClass::Write, "Pays.");
         let journal = Journal::open(&store, &id()).await.unwrap();
         let builder = builder.tools([tool.clone(), pay]).journal(journal);
         let mut conversation = builder.build().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use toolwit_core::{NativeEntity, NoArguments, ToolProvider};
 
-/// A customer with a cart, an average spend and orders.
+/// A customer with a cart and an average monthly spend.
 struct Customer {
     id: String,
     spend: u32,
@@ -11,7 +11,7 @@ struct Customer {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Orders {
+struct OrdersInput {
     /// The maximum number of orders to return.
     #[serde(default = "ten")]
     limit: u32,
@@ -22,7 +22,7 @@ fn ten() -> u32 {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct AddItem {
+struct AddItemInput {
     item: String,
 }
 
@@ -43,7 +43,7 @@ fn customer(id: &str, spend: u32) -> Arc<dyn ToolProvider> {
             entity.method(
                 "get_recent_orders",
                 "Gets the last orders.",
-                |customer, input: Orders, _| async move {
+                |customer, input: OrdersInput, _| async move {
                     let mut result = ToolResult::text(format!("{} orders", input.limit));
                     for number in 1..=input.limit.min(2) {
                         result = result.with_provider(order(&format!("{}-o{number}", customer.id)));
@@ -56,7 +56,7 @@ fn customer(id: &str, spend: u32) -> Arc<dyn ToolProvider> {
             entity.method(
                 "add_item",
                 "Puts an item into the cart.",
-                |customer, input: AddItem, _| async move {
+                |customer, input: AddItemInput, _| async move {
                     let mut cart = customer.cart.lock().unwrap();
                     match input.item.as_str() {
                         "" => Err("an item has a name"),
@@ -81,7 +81,7 @@ fn order(id: &str) -> Arc<dyn ToolProvider> {
     Arc::new(entity.unwrap())
 }
 
-/// Returns new instances of the customers with the given ids.
+/// Returns a tool that creates an instance of the customer for each requested id.
 fn search() -> Arc<dyn Tool> {
     tool("search_customer", |arguments, _| {
         let ids: Vec<_> = arguments["ids"]
@@ -134,12 +134,12 @@ async fn methods_of_a_returned_customer_become_tools() {
     assert_eq!(tool_results(&outcome.history)[1], "150");
     assert_eq!(outcome.injected.len(), 3);
     assert!(outcome.usage.injected_bytes > 200, "{:?}", outcome.usage);
-    let found = &model.events_named("entity_discovered")[0];
+    let discovered = &model.events_named("entity_discovered")[0];
     assert_eq!(
-        (&found["type"], &found["id"], &found["binding"]),
+        (&discovered["type"], &discovered["id"], &discovered["binding"]),
         (&json!("customer"), &json!("c-123"), &json!("new"))
     );
-    assert_eq!(found["tools"][0], "customer_c123_get_average_spend");
+    assert_eq!(discovered["tools"][0], "customer_c123_get_average_spend");
     assert_eq!(model.events_named("iteration_started")[1]["providers"], 1);
 }
 
@@ -278,9 +278,9 @@ async fn a_customer_without_an_id_is_returned_without_tools() {
 #[tokio::test]
 async fn entities_live_as_long_as_the_conversation() {
     let alive = Arc::new(());
-    let held = alive.clone();
+    let instance = alive.clone();
     let open = tool("open", move |_, _| {
-        let entity = NativeEntity::new("file", held.clone()).with_id("f-1").method(
+        let entity = NativeEntity::new("file", instance.clone()).with_id("f-1").method(
             "read",
             "Reads.",
             |_, _: NoArguments, _| async { Ok::<_, String>("text") },
@@ -299,7 +299,7 @@ async fn entities_live_as_long_as_the_conversation() {
     assert_eq!(
         tool_results(&outcome.history)[1],
         "text",
-        "it outlives the turn that opened it"
+        "the entity outlives the turn that opened it"
     );
     assert!(Arc::strong_count(&alive) > 1);
     drop(conversation);
@@ -313,9 +313,9 @@ async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
         let guess = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
         Ok(ToolResult::value(guess).with_provider(order("o-1")))
     });
-    let taken = echo("order_o1_get_line_items");
+    let namesake = echo("order_o1_get_line_items");
     let (builder, model) = TestModel::playing([call([("find", json!({}))]), reply("ok")]);
-    let outcome = builder.tools([listed, taken]).run("go").await.unwrap();
+    let outcome = builder.tools([listed, namesake]).run("go").await.unwrap();
     let results: Value = serde_json::from_str(tool_results(&outcome.history)[0]).unwrap();
     let assigned = outcome.injected[0].as_str();
     assert_ne!(assigned, "order_o1_get_line_items", "another tool has that name");
@@ -330,14 +330,14 @@ async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
 #[tokio::test]
 async fn five_hundred_customers_share_one_set_of_tools() {
     let ids: Vec<_> = (0..500).map(|n| format!("c-{n}")).collect();
-    let more: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
+    let later_ids: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
     let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
     let add = |id: &str| call([("customer_add_item", json!({"customer_id": id, "item": "pear"}))]);
     let (outcome, model) = run_steps([
         call([("search_customer", json!({"ids": ids}))]),
         spend("c-99"),
         add("c-495"),
-        call([("search_customer", json!({"ids": more}))]),
+        call([("search_customer", json!({"ids": later_ids}))]),
         add("c-495"),
         spend("c-505"),
         spend("nobody"),

@@ -6,7 +6,8 @@ use crate::injection::Injection;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolError, ToolId};
 use tracing::Level;
 
-fn kinds(model: &TestModel) -> Vec<String> {
+/// Returns the names of the events, as a trace contains them.
+fn event_names(model: &TestModel) -> Vec<String> {
     let events = model.events();
     let named = events
         .iter()
@@ -14,8 +15,8 @@ fn kinds(model: &TestModel) -> Vec<String> {
     named.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// A strategy that replaces `old` by `new` after `look`.
-fn replacing(context: &crate::injection::InjectionContext<'_>) -> Injection {
+/// A strategy that replaces the tool `old` by the tool `new` after a call of `look`.
+fn replace_old(context: &crate::injection::InjectionContext<'_>) -> Injection {
     match context.call().name.as_str() {
         "look" => Injection::replace(ToolId::native("old"), vec![echo("new")]),
         _ => Injection::none(),
@@ -28,12 +29,12 @@ async fn a_run_emits_its_events_in_order() {
     let (builder, model) = TestModel::playing([call([("look", json!({})), ("nowhere", json!({}))]), reply("ok")]);
     builder
         .tools([echo("look"), echo("old")])
-        .strategy(replacing)
+        .strategy(replace_old)
         .run("go")
         .await
         .unwrap();
     assert_eq!(
-        kinds(&model),
+        event_names(&model),
         [
             "turn_started",
             "iteration_started",
@@ -72,23 +73,23 @@ async fn injections_removals_and_calls_are_logged() {
     let _guard = tracing::subscriber::set_default(log.clone());
     let broken = tool("broken", |_, _| Ok(ToolResult::error("it is broken")));
     let (builder, _) = TestModel::playing([call([("look", json!({})), ("broken", json!({}))]), reply("ok")]);
-    let builder = builder.tools([echo("look"), echo("old"), broken]).strategy(replacing);
+    let builder = builder.tools([echo("look"), echo("old"), broken]).strategy(replace_old);
     builder.run("go").await.unwrap();
-    let line = |level: Level, parts: &[&str]| {
-        let lines = log.at(level);
-        let found = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-        assert!(found, "no line has {parts:?}: {lines:#?}");
+    let assert_logged = |level: Level, parts: &[&str]| {
+        let lines = log.lines_at(level);
+        let is_logged = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(is_logged, "no line has {parts:?}: {lines:#?}");
     };
-    line(
+    assert_logged(
         Level::INFO,
         &["tools injected", "count=1", "trigger=look", "names=\"new\""],
     );
-    line(
+    assert_logged(
         Level::INFO,
         &["tools removed", "count=1", "trigger=look", "names=\"old\""],
     );
-    line(Level::DEBUG, &["a tool call starts", "tool=look"]);
-    line(
+    assert_logged(Level::DEBUG, &["a tool call starts", "tool=look"]);
+    assert_logged(
         Level::DEBUG,
         &[
             "a tool call ended",
@@ -98,13 +99,13 @@ async fn injections_removals_and_calls_are_logged() {
             "is_background=false",
         ],
     );
-    line(Level::DEBUG, &["a tool call ended", "tool=broken", "is_error=true"]);
+    assert_logged(Level::DEBUG, &["a tool call ended", "tool=broken", "is_error=true"]);
 }
 
 #[tokio::test]
 async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
-    let received = Arc::new(Mutex::new(0));
-    let count = received.clone();
+    let event_count = Arc::new(Mutex::new(0));
+    let count = event_count.clone();
     let (builder, model) = TestModel::playing([reply("ok")]);
     let outcome = builder
         .observer(move |_: &Event, _: &Origin| {
@@ -114,8 +115,11 @@ async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
         .run("go")
         .await;
     assert_eq!(outcome.unwrap().text(), "ok");
-    assert_eq!(*received.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);
-    assert_eq!(kinds(&model).len(), 4);
+    assert_eq!(
+        *event_count.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+        1
+    );
+    assert_eq!(event_names(&model).len(), 4);
 }
 
 /// A buffer shared by the trace and the test.

@@ -31,7 +31,7 @@ impl Files {
 #[facade(crate = toolwit_core, name = "work_on_project", category_parameter = "area", exclusive)]
 struct Project {
     files: Arc<Files>,
-    /// It is not a facade.
+    /// A field that is not a facade.
     _title: String,
 }
 
@@ -80,7 +80,7 @@ async fn an_annotated_type_is_a_facade_and_facades_in_its_fields_are_nested() {
 
 // accept: 143
 #[test]
-fn an_annotated_type_without_tools_is_an_error_and_the_safe_form_returns_none() {
+fn an_annotated_type_without_tools_is_an_error_and_from_instance_or_none_returns_none() {
     /// Contains nothing.
     #[facade(crate = toolwit_core)]
     struct Empty;
@@ -132,8 +132,8 @@ fn a_facade_without_tools_and_an_extension_without_tools_warn() {
         let same = full.with_tools([]).unwrap();
         same.tools().len()
     });
-    assert_eq!(names, 1, "it stays as it is");
-    let warnings = log.at(Level::WARN);
+    assert_eq!(names, 1, "the facade stays as it is");
+    let warnings = log.lines_at(Level::WARN);
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("the facade has no inner tools"), "{warnings:?}");
     assert!(

@@ -22,7 +22,7 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
     let mut conversation = builder.tools([echo("look")]).tool(exclusive()).build().unwrap();
     let first = conversation.run("go").await.unwrap();
     let results = tool_results(&first.history);
-    assert_eq!(results[0], "look", "it was not open yet");
+    assert_eq!(results[0], "look", "the facade was not open yet");
     assert!(
         results[3].contains("`look` cannot be called now") && results[3].contains("`formal`"),
         "{}",
@@ -50,7 +50,7 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
 
 // accept: 56
 #[tokio::test]
-async fn facades_nest_next_to_tools() {
+async fn a_facade_can_contain_tools_and_facades() {
     let admin = Facade::builder("admin", "Administers.")
         .tools([echo("status")])
         .tool(facade("users", &["create_user"]))
@@ -87,7 +87,7 @@ async fn facades_nest_next_to_tools() {
     );
 }
 
-/// A facade that contains another facade of the same kind, one level deeper.
+/// Returns a facade that contains a facade of the next level.
 fn endless(depth: usize) -> Facade {
     let facade = Facade::builder(format!("level_{depth}"), "Opens the next level.");
     facade
@@ -113,6 +113,7 @@ async fn facades_end_at_the_depth_limit() {
     );
 }
 
+/// Returns a facade that contains itself.
 fn circular() -> Facade {
     let facade = Facade::builder("circle", "Contains itself.");
     facade
@@ -163,6 +164,6 @@ async fn unused_tools_are_folded_between_turns_and_declared_again_when_called() 
         json!(["insert", "db_context"])
     );
     let events = model.events();
-    let results: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
-    assert_eq!(results, model.request(4).names);
+    let names: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
+    assert_eq!(names, model.request(4).names);
 }

@@ -5,6 +5,7 @@ use crate::injection::{Facade, Playbook, Unlock};
 use crate::model::Delivery;
 use toolwit_core::{NativeEntity, NoArguments};
 
+/// Returns a call of a tool through the gateway.
 fn through(name: &str, arguments: Value) -> (&str, Value) {
     let call = json!({"name": name, "arguments": arguments});
     ("call_tool", call)
@@ -70,7 +71,7 @@ async fn declared_tools_never_change_and_results_describe_injected_tools() {
 }
 
 #[tokio::test]
-async fn gateway_calls_without_a_tool_name_are_refused() {
+async fn invalid_gateway_calls_are_refused() {
     let steps = [
         call([
             ("call_tool", json!({})),

@@ -1,4 +1,4 @@
-//! Tools that are locked until a condition holds.
+//! Tools that are locked until a condition holds, and tools of state machines.
 
 use super::*;
 use crate::injection::{ConversationView, Playbook, StateMachine, Unlock};
@@ -36,8 +36,8 @@ fn with_artifact(name: &str, kind: &'static str) -> Arc<dyn Tool> {
 // accept: 66, accept: 67
 #[tokio::test]
 async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
-    let ran = Arc::new(Mutex::new(0));
-    let counter = ran.clone();
+    let run_count = Arc::new(Mutex::new(0));
+    let counter = run_count.clone();
     let publish = tool("publish", move |_, _| {
         *counter.lock().unwrap() += 1;
         Ok(ToolResult::text("published"))
@@ -59,7 +59,7 @@ async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
     let results = tool_results(&outcome.history);
     assert_eq!(results[0], "`publish` is not available yet: call `search` first");
     assert_eq!(results[2], results[0], "a failed search does not unlock the tool");
-    assert_eq!((results[4], *ran.lock().unwrap()), ("published", 1));
+    assert_eq!((results[4], *run_count.lock().unwrap()), ("published", 1));
     let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
     assert!(!is_error(&outcome.history[2]), "guidance is not an error");
     assert_eq!(model.events_named("call_guided").len(), 2);

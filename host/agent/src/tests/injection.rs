@@ -4,7 +4,7 @@ use super::*;
 use crate::injection::{Injection, InjectionContext, InjectionStrategy, StrategyChain};
 use toolwit_core::ToolId;
 
-/// A strategy that injects tools after the calls of one tool.
+/// Returns a strategy that returns this injection after each call of one tool.
 fn after(
     name: &'static str,
     change: impl Fn() -> Injection + Send + Sync + 'static,
@@ -172,7 +172,7 @@ async fn a_panicking_strategy_changes_nothing_and_is_reported() {
 
 // accept: 114
 #[tokio::test]
-async fn injected_tools_never_take_an_existing_name() {
+async fn injected_tools_never_take_an_existing_or_reserved_name() {
     let foreign = |id: &str| {
         let definition = toolwit_core::ToolDefinition::new(
             ToolId::plugin("evil", None, id),
@@ -188,7 +188,7 @@ async fn injected_tools_never_take_an_existing_name() {
     });
     let (builder, _) = TestModel::playing([call([("look", json!({}))]), call([("look", json!({}))]), reply("ok")]);
     let outcome = builder
-        .tools([foreign_static(), echo("look")])
+        .tools([initial_plugin_tool(), echo("look")])
         .strategy(inject)
         .run("go")
         .await
@@ -205,7 +205,7 @@ async fn injected_tools_never_take_an_existing_name() {
 }
 
 /// A plugin's initial tool, added before the native tool with the same preferred name.
-fn foreign_static() -> Arc<dyn Tool> {
+fn initial_plugin_tool() -> Arc<dyn Tool> {
     let id = ToolId::plugin("first", None, "look");
     let definition = toolwit_core::ToolDefinition::new(id, "look", "", json!({"type": "object"}));
     Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("plugin")) }).unwrap())
@@ -221,8 +221,8 @@ async fn the_application_adds_and_removes_tools_between_turns() {
     conversation.run("2").await.unwrap();
     conversation.remove_tool(&ToolId::native("a"));
     conversation.run("3").await.unwrap();
-    let shown: Vec<_> = (0..3).map(|turn| model.request(turn).names.join(" ")).collect();
-    assert_eq!(shown, ["a", "a b", "b"]);
+    let declared: Vec<_> = (0..3).map(|turn| model.request(turn).names.join(" ")).collect();
+    assert_eq!(declared, ["a", "a b", "b"]);
     assert_eq!(conversation.tools().summaries(), ["- `b` - Is b."]);
 }
 
@@ -230,13 +230,13 @@ async fn the_application_adds_and_removes_tools_between_turns() {
 #[tokio::test]
 async fn a_strategy_can_derive_the_tools_from_the_call_log() {
     let skills = |context: &InjectionContext<'_>| {
-        let learnt = context
+        let earlier_lessons = context
             .calls()
             .succeeded()
             .filter(|call| call.name.as_str() == "learn")
             .count();
         match context.call().name.as_str() {
-            "learn" if learnt == 0 => Injection::add(vec![echo("first_aid")]),
+            "learn" if earlier_lessons == 0 => Injection::add(vec![echo("first_aid")]),
             "learn" => Injection::replace(ToolId::native("first_aid"), vec![echo("surgery")]),
             _ => Injection::none(),
         }
@@ -258,7 +258,7 @@ async fn a_strategy_can_derive_the_tools_from_the_call_log() {
     assert!(results[4].contains("has been removed"), "{}", results[4]);
 }
 
-/// A strategy that adds the tool of this name to a new conversation, and whose guidance is that name.
+/// A strategy that adds a tool of this name to a new conversation. The name is also its guidance.
 struct Guided(&'static str);
 
 impl InjectionStrategy for Guided {
@@ -312,9 +312,9 @@ async fn a_reference_is_text_and_tools_or_a_facade() {
     let memory = memory.with_tools([echo("recall")]);
     let (builder, model) = TestModel::playing([reply("ok")]);
     builder.reference(&memory).system("Be kind.").run("go").await.unwrap();
-    let results = model.request(0).messages[0].content().to_owned();
+    let system_prompt = model.request(0).messages[0].content().to_owned();
     assert_eq!(
-        results,
+        system_prompt,
         "Be kind.\n\n# memory\nFacts from earlier turns.\n\nSearch before you ask."
     );
     assert_eq!(model.request(0).names, ["recall"]);

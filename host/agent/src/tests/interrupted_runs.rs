@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::journal::{counted, id, stopped_in_call_with};
+use super::journal::{id, pay_tool, stopped_in_call_with};
 use super::*;
 use crate::Journal;
 use toolwit_core::{EffectClass, Error};
@@ -43,7 +43,7 @@ impl SlowSource {
 }
 
 /// A conversation whose run was interrupted in a call of `pay`, and whose role has tools of a slow source.
-struct Interrupted {
+struct InterruptedConversation {
     conversation: Conversation,
     model: TestModel,
     source: SlowSource,
@@ -51,7 +51,7 @@ struct Interrupted {
     calls: Arc<Mutex<u32>>,
 }
 
-impl Interrupted {
+impl InterruptedConversation {
     async fn new() -> Self {
         let first_source = SlowSource {
             queries: Arc::new(AtomicUsize::new(1)),
@@ -60,7 +60,7 @@ impl Interrupted {
         let first_process = |builder: ConversationBuilder| builder.groups(first_source.groups()).role("web");
         let store = stopped_in_call_with(EffectClass::Read, first_process).await;
         let (builder, model) = TestModel::playing([reply("done")]);
-        let (tool, calls) = counted(EffectClass::Read, "Pays.");
+        let (tool, calls) = pay_tool(EffectClass::Read, "Pays.");
         let source = SlowSource::default();
         let journal = Journal::open(&store, &id()).await.unwrap();
         let builder = builder.tools([tool]).groups(source.groups()).role("web");
@@ -82,12 +82,12 @@ impl Interrupted {
         assert_valid(self.conversation.history());
         assert_eq!(*self.calls.lock().unwrap(), 1);
         assert_eq!(self.model.request(0).names, ["pay", "fetch"]);
-        let resumed = self.model.events_named("run_resumed");
-        assert_eq!(resumed.len(), 1);
+        let resume_events = self.model.events_named("run_resumed");
+        assert_eq!(resume_events.len(), 1);
         assert!(
-            resumed[0].get("removed").is_none() && resumed[0].get("added").is_none(),
+            resume_events[0].get("removed").is_none() && resume_events[0].get("added").is_none(),
             "the same tools are declared: {}",
-            resumed[0]
+            resume_events[0]
         );
         assert!(self.conversation.interrupted_run().is_none());
     }
@@ -95,7 +95,7 @@ impl Interrupted {
 
 #[tokio::test]
 async fn a_turn_that_is_dropped_while_a_source_is_queried_leaves_the_interrupted_run_resumable() {
-    let mut interrupted = Interrupted::new().await;
+    let mut interrupted = InterruptedConversation::new().await;
     let (messages, events) = (
         interrupted.conversation.history().to_vec(),
         interrupted.model.events().len(),
@@ -105,7 +105,11 @@ async fn a_turn_that_is_dropped_while_a_source_is_queried_leaves_the_interrupted
     drop(dropped);
     assert_eq!(interrupted.source.queries.load(Ordering::Relaxed), 1);
     assert_eq!(interrupted.model.events().len(), events, "no event is emitted");
-    assert_eq!(interrupted.conversation.history(), messages, "its call stays open");
+    assert_eq!(
+        interrupted.conversation.history(),
+        messages,
+        "the interrupted call stays open"
+    );
     interrupted.check_resume().await;
 }
 
@@ -126,7 +130,7 @@ async fn a_turn_that_is_dropped_while_a_source_is_queried_does_not_begin() {
 
 #[tokio::test]
 async fn a_turn_with_an_unknown_role_leaves_the_interrupted_run_resumable() {
-    let mut interrupted = Interrupted::new().await;
+    let mut interrupted = InterruptedConversation::new().await;
     interrupted.source.queries.store(1, Ordering::Relaxed);
     let refused = interrupted.conversation.turn("go").role("mail").run().await;
     assert!(matches!(refused.unwrap_err().failure, RunFailure::Tool(_)));
@@ -135,7 +139,7 @@ async fn a_turn_with_an_unknown_role_leaves_the_interrupted_run_resumable() {
 
 #[tokio::test]
 async fn a_resume_that_is_cancelled_or_dropped_while_a_source_is_queried_can_be_repeated() {
-    let mut interrupted = Interrupted::new().await;
+    let mut interrupted = InterruptedConversation::new().await;
     let cancel = CancellationToken::new();
     let queried = interrupted.source.queried.clone();
     let (cancelled, ()) = tokio::join!(interrupted.conversation.resume_run(cancel.clone()), async {
@@ -146,11 +150,11 @@ async fn a_resume_that_is_cancelled_or_dropped_while_a_source_is_queried_can_be_
     let again = interrupted.conversation.resume_run(cancel).await;
     assert!(
         matches!(again.unwrap().unwrap_err().failure, RunFailure::Cancelled),
-        "its token is cancelled"
+        "the token is still cancelled"
     );
     interrupted.check_resume().await;
 
-    let mut interrupted = Interrupted::new().await;
+    let mut interrupted = InterruptedConversation::new().await;
     let mut dropped = Box::pin(interrupted.conversation.resume_run(CancellationToken::new()));
     assert!(futures::poll!(&mut dropped).is_pending());
     drop(dropped);

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::{Cost, DescribedModel, Price};
 use toolwit_core::{Artifact, Blackboard, BlackboardEntry, MemoryBlackboard};
 
-async fn ask(
+async fn call_by_name(
     tools: &[Arc<dyn Tool>],
     name: &str,
     arguments: Value,
@@ -31,10 +31,10 @@ async fn process_tools_show_the_process() {
         Ok(ToolResult::text("embedded"))
     });
     let usage = |step: Step| changed(step, |response| response.usage = TokenUsage::new(100, 0, 10));
-    let looks = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
+    let process_calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
     let (_, model) = TestModel::playing([
         usage(call([("embed", json!({}))])),
-        usage(raw_calls(looks)),
+        usage(raw_calls(process_calls)),
         reply("Done."),
     ]);
     let mut conversation = Conversation::builder()
@@ -51,12 +51,12 @@ async fn process_tools_show_the_process() {
         .build()
         .unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let shown: Vec<Value> = tool_results(&outcome.history)[1..]
+    let reports: Vec<Value> = tool_results(&outcome.history)[1..]
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
         .collect();
-    let [status, budget, cost, history, tools, models] = &shown[..] else {
-        panic!("{shown:?}")
+    let [status, budget, cost, history, tools, models] = &reports[..] else {
+        panic!("{reports:?}")
     };
     assert_eq!(status["id"], conversation.process().id());
     assert_eq!(
@@ -95,13 +95,13 @@ async fn process_tools_return_an_error_outside_a_process() {
         assert!(error.to_string().contains("no process"), "{error}");
     }
     let board = BlackboardTools::new().tools().unwrap();
-    let error = ask(&board, "blackboard_list", json!({}), &ToolContext::new())
+    let error = call_by_name(&board, "blackboard_list", json!({}), &ToolContext::new())
         .await
         .unwrap_err();
     assert!(error.to_string().contains("no blackboard"), "{error}");
 }
 
-fn board() -> ToolContext {
+fn blackboard_context() -> ToolContext {
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     let person = |name: &str| {
         Artifact::new(
@@ -121,10 +121,10 @@ fn board() -> ToolContext {
 // accept: 101, accept: 144
 #[tokio::test]
 async fn blackboard_tools_show_the_blackboard() {
-    let (tools, context) = (BlackboardTools::new().tools().unwrap(), board());
+    let (tools, context) = (BlackboardTools::new().tools().unwrap(), blackboard_context());
     let read = |name: &'static str, arguments: Value| {
         let (tools, context) = (&tools, &context);
-        async move { ask(tools, name, arguments, context).await.unwrap() }
+        async move { call_by_name(tools, name, arguments, context).await.unwrap() }
     };
     let list = read("blackboard_list", json!({})).await.for_llm;
     assert_eq!(
@@ -169,8 +169,8 @@ async fn blackboard_tools_show_the_blackboard() {
 async fn objects_are_shown_in_a_custom_format() {
     let kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
     let tools = BlackboardTools::new().with_format(kind).tools().unwrap();
-    let shown = ask(&tools, "blackboard_get", json!({"name": "boss"}), &board())
+    let result = call_by_name(&tools, "blackboard_get", json!({"name": "boss"}), &blackboard_context())
         .await
         .unwrap();
-    assert_eq!(shown.for_llm, "<com.example.Person>");
+    assert_eq!(result.for_llm, "<com.example.Person>");
 }

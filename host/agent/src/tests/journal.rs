@@ -15,8 +15,8 @@ pub(super) fn id() -> SessionId {
     "s".parse().unwrap()
 }
 
-/// Returns a tool of a class that counts its calls.
-pub(super) fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
+/// Returns the tool `pay` with this effect class, and the number of its calls.
+pub(super) fn pay_tool(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
     let calls = Arc::new(Mutex::new(0));
     let counter = calls.clone();
     let tool = NativeTool::new("pay", description, json!({"type": "object"}), move |_, _| {
@@ -26,7 +26,7 @@ pub(super) fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, 
     (Arc::new(tool.unwrap().with_effect(class)), calls)
 }
 
-/// Returns a store whose session ends in the middle of a call of this class.
+/// Returns a store with a session that ends during a call of `pay` with this effect class.
 async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
     stopped_in_call_with(class, |builder| builder).await
 }
@@ -36,22 +36,22 @@ pub(super) async fn stopped_in_call_with(
     class: EffectClass,
     configure: impl FnOnce(ConversationBuilder) -> ConversationBuilder,
 ) -> MemoryJournalStore {
-    let full = MemoryJournalStore::new();
+    let full_store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
-    let journal = Journal::create(&full, &id()).await.unwrap();
-    let builder = configure(builder.tools([counted(class, "Pays.").0]));
+    let journal = Journal::create(&full_store, &id()).await.unwrap();
+    let builder = configure(builder.tools([pay_tool(class, "Pays.").0]));
     let mut conversation = builder.journal(journal).build().unwrap();
     conversation.run("pay").await.unwrap();
-    let entries = full.entries(&id()).await.unwrap();
+    let entries = full_store.entries(&id()).await.unwrap();
     let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });
-    let cut = entries.iter().position(is_start).unwrap() as u64 + 1;
-    let stopped = MemoryJournalStore::new();
-    let writer = stopped.create(&id()).await.unwrap();
-    writer.append(entries[..cut as usize].to_vec()).await.unwrap();
-    stopped
+    let entry_count = entries.iter().position(is_start).unwrap() as u64 + 1;
+    let interrupted_store = MemoryJournalStore::new();
+    let writer = interrupted_store.create(&id()).await.unwrap();
+    writer.append(entries[..entry_count as usize].to_vec()).await.unwrap();
+    interrupted_store
 }
 
-async fn reopened(store: &MemoryJournalStore, tool: Arc<dyn Tool>) -> (Conversation, TestModel) {
+async fn reopen(store: &MemoryJournalStore, tool: Arc<dyn Tool>) -> (Conversation, TestModel) {
     let (builder, model) = TestModel::playing([reply("done")]);
     let journal = Journal::open(store, &id()).await.unwrap();
     (builder.tools([tool]).journal(journal).build().unwrap(), model)
@@ -66,8 +66,8 @@ async fn a_write_that_did_not_end_waits_for_a_decision() {
     ];
     for (resolution, runs) in decisions {
         let store = stopped_in_call(EffectClass::Write).await;
-        let (tool, calls) = counted(EffectClass::Write, "Pays.");
-        let (mut conversation, _) = reopened(&store, tool).await;
+        let (tool, calls) = pay_tool(EffectClass::Write, "Pays.");
+        let (mut conversation, _) = reopen(&store, tool).await;
         let refused = conversation.resume_run(CancellationToken::new()).await.unwrap();
         assert!(matches!(refused.unwrap_err().failure, RunFailure::Tool(_)));
         let unresolved = conversation.interrupted_run().unwrap().unresolved();
@@ -75,7 +75,7 @@ async fn a_write_that_did_not_end_waits_for_a_decision() {
         assert!(conversation.resolve_call(&unresolved[0].id, resolution));
         assert!(
             !conversation.resolve_call(&unresolved[0].id, resolution),
-            "it is decided"
+            "the call is already decided"
         );
         let outcome = conversation
             .resume_run(CancellationToken::new())
@@ -92,7 +92,7 @@ async fn a_write_that_did_not_end_waits_for_a_decision() {
     }
 }
 
-/// A tool with a grant that it had not when it was called before.
+/// A tool with a grant that it did not have in the earlier process.
 struct Granted(Arc<dyn Tool>);
 
 #[async_trait]
@@ -114,18 +114,18 @@ impl Tool for Granted {
 
 #[tokio::test]
 async fn a_resumed_run_names_the_tools_that_changed() {
-    let redefined = counted(EffectClass::Read, "Pays more.").0;
-    let granted: Arc<dyn Tool> = Arc::new(Granted(counted(EffectClass::Read, "Pays.").0));
+    let redefined = pay_tool(EffectClass::Read, "Pays more.").0;
+    let granted: Arc<dyn Tool> = Arc::new(Granted(pay_tool(EffectClass::Read, "Pays.").0));
     for tool in [redefined, granted] {
         let store = stopped_in_call(EffectClass::Read).await;
-        let (mut conversation, model) = reopened(&store, tool).await;
+        let (mut conversation, model) = reopen(&store, tool).await;
         let resumed = conversation.resume_run(CancellationToken::new()).await;
         resumed.unwrap().unwrap();
         assert_eq!(model.events_named("run_resumed")[0]["changed"], json!(["pay"]));
     }
 }
 
-/// A tool whose first description of a call's access does not end.
+/// A tool whose first call of `access` does not end. The flag is set after that call began.
 struct Hesitating(Arc<dyn Tool>, AtomicBool);
 
 #[async_trait]
@@ -149,9 +149,9 @@ impl Tool for Hesitating {
 #[tokio::test]
 async fn a_resume_that_is_dropped_before_it_continues_can_be_repeated() {
     let store = stopped_in_call(EffectClass::Read).await;
-    let (tool, calls) = counted(EffectClass::Read, "Pays.");
+    let (tool, calls) = pay_tool(EffectClass::Read, "Pays.");
     let tool: Arc<dyn Tool> = Arc::new(Hesitating(tool, AtomicBool::new(false)));
-    let (mut conversation, _) = reopened(&store, tool).await;
+    let (mut conversation, _) = reopen(&store, tool).await;
     let mut dropped = Box::pin(conversation.resume_run(CancellationToken::new()));
     assert!(futures::poll!(&mut dropped).is_pending());
     drop(dropped);
@@ -163,11 +163,11 @@ async fn a_resume_that_is_dropped_before_it_continues_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn calls_of_the_other_classes_run_again() {
+async fn interrupted_read_and_idempotent_calls_run_again() {
     for class in [EffectClass::Read, EffectClass::Idempotent] {
         let store = stopped_in_call(class).await;
-        let (tool, calls) = counted(class, "Pays.");
-        let (mut conversation, model) = reopened(&store, tool).await;
+        let (tool, calls) = pay_tool(class, "Pays.");
+        let (mut conversation, model) = reopen(&store, tool).await;
         conversation
             .resume_run(CancellationToken::new())
             .await
@@ -187,10 +187,10 @@ async fn calls_of_the_other_classes_run_again() {
 }
 
 #[tokio::test]
-async fn a_call_whose_definition_changed_is_answered_as_such() {
+async fn an_interrupted_call_does_not_run_again_if_the_definition_changed() {
     let store = stopped_in_call(EffectClass::Read).await;
-    let (tool, calls) = counted(EffectClass::Read, "Pays in another currency.");
-    let (mut conversation, _) = reopened(&store, tool).await;
+    let (tool, calls) = pay_tool(EffectClass::Read, "Pays in another currency.");
+    let (mut conversation, _) = reopen(&store, tool).await;
     conversation
         .resume_run(CancellationToken::new())
         .await
@@ -200,7 +200,7 @@ async fn a_call_whose_definition_changed_is_answered_as_such() {
     assert!(tool_results(conversation.history())[0].contains("definition of the tool has changed"));
 }
 
-/// Adds an argument to each call.
+/// Replaces the arguments of each call by this amount.
 struct Amounts(i64);
 
 #[async_trait]
@@ -222,7 +222,7 @@ impl Interceptor for Amounts {
 #[tokio::test]
 async fn a_call_that_would_run_again_with_other_arguments_ends_the_run_with_a_diff() {
     let store = stopped_in_call(EffectClass::Idempotent).await;
-    let (tool, calls) = counted(EffectClass::Idempotent, "Pays.");
+    let (tool, calls) = pay_tool(EffectClass::Idempotent, "Pays.");
     let (builder, _) = TestModel::playing([reply("done")]);
     let journal = Journal::open(&store, &id()).await.unwrap();
     let guard = Arc::new(Interception::new(Amounts(5)));
@@ -241,16 +241,16 @@ async fn a_call_that_would_run_again_with_other_arguments_ends_the_run_with_a_di
 #[tokio::test]
 async fn a_new_message_ends_the_interrupted_run_with_a_valid_history() {
     let store = stopped_in_call(EffectClass::Write).await;
-    let (tool, calls) = counted(EffectClass::Write, "Pays.");
-    let (mut conversation, _) = reopened(&store, tool).await;
+    let (tool, calls) = pay_tool(EffectClass::Write, "Pays.");
+    let (mut conversation, _) = reopen(&store, tool).await;
     conversation.run("never mind").await.unwrap();
     assert_valid(conversation.history());
     assert!(tool_results(conversation.history())[0].contains("may have taken effect"));
     let history = conversation.history().len();
     drop(conversation);
-    let (again, _) = reopened(&store, counted(EffectClass::Write, "Pays.").0).await;
-    assert!(again.interrupted_run().is_none());
-    assert_eq!((again.history().len(), *calls.lock().unwrap()), (history, 0));
+    let (second, _) = reopen(&store, pay_tool(EffectClass::Write, "Pays.").0).await;
+    assert!(second.interrupted_run().is_none());
+    assert_eq!((second.history().len(), *calls.lock().unwrap()), (history, 0));
 }
 
 #[tokio::test]
@@ -275,7 +275,7 @@ async fn usage_of_the_earlier_process_counts_for_the_budget() {
 }
 
 #[tokio::test]
-async fn a_journal_with_a_result_of_no_call_is_refused_with_the_difference() {
+async fn a_journal_with_a_result_without_a_call_is_refused_with_the_difference() {
     let store = MemoryJournalStore::new();
     let writer = store.create(&id()).await.unwrap();
     let event = Event::ToolReturned {
@@ -297,15 +297,15 @@ async fn a_journal_with_a_result_of_no_call_is_refused_with_the_difference() {
 async fn the_answer_of_a_resumed_run_fits_its_schema_after_one_correction() {
     let schema =
         || AnswerSchema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
-    let full = MemoryJournalStore::new();
+    let full_store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("{\"n\": 1}")]);
-    let journal = Journal::create(&full, &id()).await.unwrap();
-    let (tool, _) = counted(EffectClass::Read, "Pays.");
+    let journal = Journal::create(&full_store, &id()).await.unwrap();
+    let (tool, _) = pay_tool(EffectClass::Read, "Pays.");
     let mut first = builder.tools([tool]).journal(journal).build().unwrap();
     first.turn("pay").run_json(&schema().unwrap()).await.unwrap();
-    let entries = full.entries(&id()).await.unwrap();
+    let entries = full_store.entries(&id()).await.unwrap();
     let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });
-    let cut = entries.iter().position(is_start).unwrap() + 1;
+    let entry_count = entries.iter().position(is_start).unwrap() + 1;
     let answers = [
         (vec![reply("```json\n{\"n\": 2}\n```")], Some(2)),
         (vec![reply("two"), reply("{\"n\": 2}")], Some(2)),
@@ -317,12 +317,12 @@ async fn the_answer_of_a_resumed_run_fits_its_schema_after_one_correction() {
             .create(&id())
             .await
             .unwrap()
-            .append(entries[..cut].to_vec())
+            .append(entries[..entry_count].to_vec())
             .await
             .unwrap();
         let (builder, _) = TestModel::playing(steps);
         let journal = Journal::open(&store, &id()).await.unwrap();
-        let (tool, _) = counted(EffectClass::Read, "Pays.");
+        let (tool, _) = pay_tool(EffectClass::Read, "Pays.");
         let mut conversation = builder.tools([tool]).journal(journal).build().unwrap();
         let resumed = conversation.resume_run(CancellationToken::new()).await.unwrap();
         match (resumed, expected) {

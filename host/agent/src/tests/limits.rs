@@ -141,18 +141,18 @@ async fn calls_beyond_the_limit_of_a_run_end_it() {
 
 #[tokio::test]
 async fn the_token_limit_ends_a_run_before_its_calls_start() {
-    let dear = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
+    let set_usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
     let steps = || {
         vec![
-            changed(call([("look", json!({}))]), dear),
-            changed(call([("look", json!({}))]), dear),
+            changed(call([("look", json!({}))]), set_usage),
+            changed(call([("look", json!({}))]), set_usage),
         ]
     };
     let (builder, _) = TestModel::playing(steps());
-    let tokens = limits(|limits| limits.tokens_max = Some(1000));
+    let token_limit = limits(|limits| limits.tokens_max = Some(1000));
     let error = builder
         .tools([echo("look")])
-        .limits(tokens.clone())
+        .limits(token_limit.clone())
         .build()
         .unwrap()
         .run("go")
@@ -164,10 +164,10 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
     ));
     assert_eq!(error.outcome.tool_calls.len(), 1);
     assert_valid(&error.outcome.history);
-    let (builder, _) = TestModel::playing([changed(reply("An answer is an answer."), |r| {
-        r.usage = TokenUsage::new(5000, 0, 1)
+    let (builder, _) = TestModel::playing([changed(reply("An answer is an answer."), |response| {
+        response.usage = TokenUsage::new(5000, 0, 1)
     })]);
-    assert!(builder.limits(tokens).run("go").await.is_ok());
+    assert!(builder.limits(token_limit).run("go").await.is_ok());
 }
 
 // accept: 8

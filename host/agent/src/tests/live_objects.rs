@@ -6,7 +6,7 @@ use crate::injection::Chaining;
 use toolwit_core::{Artifact, EntityMethods, ToolObject};
 use toolwit_macros::{Entity, tool};
 
-/// A customer whose calls yield before they write to the log, the first call longer.
+/// A customer with a log of notes.
 #[derive(Clone, Entity)]
 #[entity(crate = toolwit_core)]
 struct Customer {
@@ -17,7 +17,7 @@ struct Customer {
 
 #[tool(crate = toolwit_core)]
 impl Customer {
-    /// Writes to the log, after this number of turns of the executor.
+    /// Writes a text to the log after this number of yields to the executor.
     #[tool]
     async fn note(&self, text: String, #[tool(default = 0)] delay: u32) -> Vec<String> {
         for _ in 0..delay {
@@ -51,7 +51,7 @@ fn find(ids: Vec<String>) -> Vec<Customer> {
     ids.iter().map(|id| customer(id)).collect()
 }
 
-fn many() -> Vec<String> {
+fn twenty_ids() -> Vec<String> {
     (0..20).map(|number| format!("c{number}")).collect()
 }
 
@@ -63,19 +63,19 @@ async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
 
 // accept: 28, accept: 32, accept: 34, accept: 39
 #[tokio::test]
-async fn a_struct_that_a_tool_returns_has_tools_and_so_have_those_that_it_returns() {
-    let taken = echo("customer_c1left_note");
+async fn a_struct_that_a_tool_returns_has_tools_and_so_have_the_structs_that_its_methods_return() {
+    let namesake = echo("customer_c1left_note");
     let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c1"]}))]),
         call([("customer_c1_neighbours", json!({}))]),
         call([("customer_c1right_note", json!({"text": "hi"}))]),
         reply("ok"),
     ]);
-    let results = run_steps(builder.tools([taken])).await;
-    let found: Value = serde_json::from_str(&results[0]).unwrap();
+    let results = run_steps(builder.tools([namesake])).await;
+    let customers: Value = serde_json::from_str(&results[0]).unwrap();
     let names = json!(["customer_c1_note", "customer_c1_neighbours"]);
     assert_eq!(
-        found,
+        customers,
         json!([{"type": "customer", "id": "c1", "available_tools": names}])
     );
     let neighbours: Value = serde_json::from_str(&results[1]).unwrap();
@@ -93,7 +93,7 @@ async fn a_struct_that_a_tool_returns_has_tools_and_so_have_those_that_it_return
 async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let shared = log.clone();
-    let find = tool("open", move |_, _| {
+    let open_customers = tool("open", move |_, _| {
         let open = |id: &str| Customer {
             id: id.to_owned(),
             log: shared.clone(),
@@ -109,7 +109,7 @@ async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently
         ]),
         reply("ok"),
     ]);
-    run_steps(builder.tools([find])).await;
+    run_steps(builder.tools([open_customers])).await;
     assert_eq!(*log.lock().unwrap(), ["other", "first", "second"]);
 }
 
@@ -128,14 +128,14 @@ async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
         call([(name, arguments("first", 5)), (name, arguments("second", 0))])
     };
     let (builder, _) = TestModel::playing([
-        call([("find", json!({"ids": many()}))]),
+        call([("find", json!({"ids": twenty_ids()}))]),
         notes("customer_note", json!({"customer_id": "c7"})),
         notes("note", json!({})),
         reply("ok"),
     ]);
     let results = run_steps(builder.tool_object(customer("own"))).await;
-    for last in [2, 4] {
-        assert_eq!(results[last], r#"["first","second"]"#, "{results:?}");
+    for index in [2, 4] {
+        assert_eq!(results[index], r#"["first","second"]"#, "{results:?}");
     }
 }
 
@@ -150,7 +150,7 @@ async fn calls_on_a_member_through_its_own_tool_and_through_its_group_run_in_cal
     };
     let (builder, _) = TestModel::playing([
         call([("find", json!({"ids": ["c3"]}))]),
-        call([("find", json!({"ids": many()}))]),
+        call([("find", json!({"ids": twenty_ids()}))]),
         call([own("first", 5), shared("second", 0)]),
         call([shared("third", 5), own("fourth", 0)]),
         reply("ok"),
@@ -167,7 +167,7 @@ async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
     let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c3"]}))]),
         note("customer_c3_note", "alone"),
-        call([("find", json!({"ids": many()}))]),
+        call([("find", json!({"ids": twenty_ids()}))]),
         shared("shared"),
         note("customer_c3_note", "alone again"),
         reply("ok"),
@@ -175,21 +175,21 @@ async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
     let results = run_steps(builder).await;
     assert_eq!(results[3], r#"["alone","shared"]"#);
     assert_eq!(results[4], r#"["alone","shared","alone again"]"#);
-    let crowd: Value = serde_json::from_str(&results[2]).unwrap();
+    let customers: Value = serde_json::from_str(&results[2]).unwrap();
     assert_eq!(
-        crowd[3]["available_tools"][0], "customer_c3_note",
-        "it keeps its own tools"
+        customers[3]["available_tools"][0], "customer_c3_note",
+        "the entity keeps its own tools"
     );
     assert_eq!(
         model.events_named("iteration_started").last().unwrap()["providers"],
         20,
-        "counted once"
+        "the entity is counted once"
     );
 }
 
 // accept: 79
 #[tokio::test]
-async fn two_objects_of_one_type_stay_two_or_are_refused() {
+async fn two_objects_of_one_type_have_distinct_tools_or_are_refused() {
     #[derive(Clone)]
     struct Counter(u32);
 
@@ -246,7 +246,7 @@ async fn two_objects_of_one_type_stay_two_or_are_refused() {
     assert!(format!("{results:?}").contains("has the same id"), "{results:?}");
 }
 
-/// A cart that is not an entity by itself: an artifact carries it.
+/// A cart that becomes an entity only through the artifact that contains it.
 #[derive(serde::Serialize)]
 struct Cart {
     id: u32,
@@ -295,13 +295,16 @@ async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
     let results = run_steps(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
     assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert_eq!(results[2], r#"["pen"]"#);
-    assert_eq!(results[4], r#"["pen","ink"]"#, "several carts bind nothing");
+    assert_eq!(
+        results[4], r#"["pen","ink"]"#,
+        "several carts do not change the binding"
+    );
     assert_eq!(model.events_named("entity_discovered")[0]["id"], "1");
 }
 
 // accept: 140
 #[tokio::test]
-async fn a_live_object_is_put_on_the_blackboard_and_taken_from_it() {
+async fn a_live_object_is_put_on_the_blackboard_and_read_from_it() {
     let put = tool("put", |_, context| {
         context
             .blackboard()?
@@ -327,13 +330,14 @@ async fn a_live_object_is_put_on_the_blackboard_and_taken_from_it() {
 // accept: 26
 #[tokio::test]
 async fn strategies_receive_the_typed_output() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = seen.clone();
+    let ids = Arc::new(Mutex::new(Vec::new()));
+    let output_ids = ids.clone();
     let strategy = move |context: &crate::injection::InjectionContext<'_>| {
-        let found = context.call().result.downcast::<Vec<Customer>>();
-        log.lock()
+        let customers = context.call().result.downcast::<Vec<Customer>>();
+        output_ids
+            .lock()
             .unwrap()
-            .extend(found.iter().map(|found| found[0].id.clone()));
+            .extend(customers.iter().map(|customers| customers[0].id.clone()));
         crate::injection::Injection::none()
     };
     let (builder, _) = TestModel::playing([
@@ -342,5 +346,5 @@ async fn strategies_receive_the_typed_output() {
         reply("ok"),
     ]);
     run_steps(builder.strategy(strategy).tools([echo("look")])).await;
-    assert_eq!(*seen.lock().unwrap(), ["c1"], "only the typed output is of this type");
+    assert_eq!(*ids.lock().unwrap(), ["c1"], "only the typed output is of this type");
 }

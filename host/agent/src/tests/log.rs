@@ -1,4 +1,4 @@
-//! A log that tests read.
+//! A subscriber that records the log for tests.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -16,8 +16,8 @@ impl RecordedLog {
         self.0.lock().unwrap().clone()
     }
 
-    /// Returns the lines of a level: `WARN`.
-    pub(crate) fn at(&self, level: Level) -> Vec<String> {
+    /// Returns the lines of this level.
+    pub(crate) fn lines_at(&self, level: Level) -> Vec<String> {
         let lines = self.lines().into_iter();
         lines.filter(|line| line.starts_with(level.as_str())).collect()
     }

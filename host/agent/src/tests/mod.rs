@@ -1,4 +1,4 @@
-//! The tool loop with a model that plays scripted responses.
+//! Tests of the tool loop with a model that plays scripted steps.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -57,20 +57,21 @@ use crate::model::{
 };
 use toolwit_core::{Arguments, Message, NativeTool, Origin, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
-/// The response of the model to one inference.
+/// Computes the response of the model to one inference.
 type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError> + Send>;
 
 /// The request of one inference.
 #[derive(Clone)]
 struct RecordedRequest {
     messages: Vec<Message>,
+    /// The names of the declared tools.
     names: Vec<String>,
     /// The declared tools as a provider receives them.
     serialised: Vec<String>,
     choice: ToolChoice,
 }
 
-/// A model that plays steps, and records its requests and the events.
+/// A model that plays steps. It records its requests and the events of the conversation.
 #[derive(Clone, Default)]
 struct TestModel {
     steps: Arc<Mutex<VecDeque<Step>>>,
@@ -102,7 +103,7 @@ impl ChatModel for TestModel {
 }
 
 impl TestModel {
-    /// Returns a builder with a model that plays these steps.
+    /// Returns a model that plays these steps, and the builder of a conversation with this model.
     fn playing(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Self) {
         let model = Self {
             steps: Arc::new(Mutex::new(steps.into_iter().collect())),
@@ -127,7 +128,7 @@ impl TestModel {
         self.events.lock().unwrap().clone()
     }
 
-    /// The events of one kind, by its name in a trace.
+    /// Returns the events with this name, as a trace contains them.
     fn events_named(&self, name: &str) -> Vec<Value> {
         let events = self
             .events()
@@ -148,7 +149,7 @@ fn reply(text: &str) -> Step {
     Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
 }
 
-/// Returns a step in which the model calls tools, with ids `<messages>-<index>`.
+/// Returns a step in which the model calls tools, with ids `<message count>-<index>`.
 fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
     raw_calls(
         calls
@@ -160,12 +161,12 @@ fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
 /// Returns a step in which the model calls tools with raw argument texts.
 fn raw_calls(calls: Vec<(String, String)>) -> Step {
     Box::new(|request| {
-        let inference = request.messages.len();
+        let message_count = request.messages.len();
         let calls = calls
             .into_iter()
             .enumerate()
             .map(|(index, (name, arguments))| ToolCall {
-                id: format!("{inference}-{index}"),
+                id: format!("{message_count}-{index}"),
                 name,
                 arguments,
             });
@@ -173,7 +174,7 @@ fn raw_calls(calls: Vec<(String, String)>) -> Step {
     })
 }
 
-/// Changes the response of a step.
+/// Returns the step with a response that is changed by a function.
 fn changed(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
     Box::new(move |request| {
         let mut response = step(request)?;
@@ -182,7 +183,7 @@ fn changed(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) 
     })
 }
 
-/// Returns a tool with any arguments whose result is computed by a function.
+/// Returns a tool that accepts any arguments and computes its result with a function.
 fn tool(
     name: &str,
     answer: impl Fn(Arguments, ToolContext) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
@@ -210,29 +211,31 @@ fn tool_results(history: &[Message]) -> Vec<&str> {
     answers.map(Message::content).collect()
 }
 
-/// Checks the requirements of every provider: each call has a unique id and exactly one answer, which follows the message
-/// with the call before any other message.
+/// Checks the requirements of every provider. Each call has a unique id, a valid tool name, a JSON object as arguments
+/// and exactly one answer. The answers directly follow the message with the calls.
 fn assert_valid(history: &[Message]) {
     let mut ids = HashSet::new();
-    let mut open: Vec<&str> = Vec::new();
+    let mut unanswered: Vec<&str> = Vec::new();
     for message in history {
         match &message.role {
             Role::Tool { tool_call_id, .. } => {
-                let at = open.iter().position(|id| id == tool_call_id);
-                open.remove(at.unwrap_or_else(|| panic!("`{tool_call_id}` is answered twice or was never called")));
+                let position = unanswered.iter().position(|id| id == tool_call_id);
+                unanswered.remove(
+                    position.unwrap_or_else(|| panic!("`{tool_call_id}` is answered twice or was never called")),
+                );
             }
             Role::Assistant { tool_calls, .. } => {
-                assert!(open.is_empty(), "{open:?} have no answer");
+                assert!(unanswered.is_empty(), "{unanswered:?} have no answer");
                 for call in tool_calls {
                     assert!(ids.insert(&call.id), "`{}` is the id of two calls", call.id);
                     let arguments = serde_json::from_str::<Value>(&call.arguments);
                     assert!(arguments.is_ok_and(|value| value.is_object()), "{}", call.arguments);
                     assert!(toolwit_core::ToolName::parse(&call.name).is_some(), "{}", call.name);
-                    open.push(&call.id);
+                    unanswered.push(&call.id);
                 }
             }
-            _ => assert!(open.is_empty(), "{open:?} have no answer"),
+            _ => assert!(unanswered.is_empty(), "{unanswered:?} have no answer"),
         }
     }
-    assert!(open.is_empty(), "{open:?} have no answer");
+    assert!(unanswered.is_empty(), "{unanswered:?} have no answer");
 }

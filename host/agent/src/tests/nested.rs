@@ -37,6 +37,7 @@ impl Tool for Relay {
     }
 }
 
+/// Returns a step that calls a tool through `relay`.
 fn through(tool: &str) -> Step {
     call([("relay", json!({ "tool": tool }))])
 }
@@ -45,21 +46,21 @@ fn directly(tool: &str) -> Step {
     call([(tool, json!({}))])
 }
 
-/// Returns a tool that logs each run.
-fn counted(name: &str, ran: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
-    let (name, ran) = (name.to_owned(), ran.clone());
+/// Returns a tool that adds its name to `runs` on each call.
+fn logging_tool(name: &str, runs: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
+    let (name, runs) = (name.to_owned(), runs.clone());
     tool(&name.clone(), move |_, _| {
-        ran.lock().unwrap().push(name.clone());
+        runs.lock().unwrap().push(name.clone());
         Ok(ToolResult::text("ran"))
     })
 }
 
 #[tokio::test]
 async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
-    let ran = Arc::default();
+    let runs = Arc::default();
     let playbook = Playbook::new()
-        .with_tool(counted("search", &ran))
-        .with_locked_tool(counted("publish", &ran), Unlock::by("search"));
+        .with_tool(logging_tool("search", &runs))
+        .with_locked_tool(logging_tool("publish", &runs), Unlock::by("search"));
     let steps = [
         through("free"),
         through("publish"),
@@ -71,7 +72,7 @@ async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
         reply("ok"),
     ];
     let (builder, _) = TestModel::playing(steps);
-    let tools = [Relay::tool(), counted("free", &ran)];
+    let tools = [Relay::tool(), logging_tool("free", &runs)];
     let outcome = builder.tools(tools).playbook(playbook).run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!(results[0], "ran");
@@ -87,19 +88,19 @@ async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
         ["ran", "no: unknown-tool", "ran"],
         "an unlocked tool is still reserved for the model"
     );
-    assert_eq!(*ran.lock().unwrap(), ["free", "search", "search", "publish"]);
+    assert_eq!(*runs.lock().unwrap(), ["free", "search", "search", "publish"]);
 }
 
 #[tokio::test]
 async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
-    let ran = Arc::default();
+    let runs = Arc::default();
     let machine = StateMachine::builder()
         .initial("draft")
         .in_state("draft")
-        .tool(counted("confirm", &ran))
+        .tool(logging_tool("confirm", &runs))
         .transitions_to("confirmed")
         .in_state("confirmed")
-        .tool(counted("ship", &ran))
+        .tool(logging_tool("ship", &runs))
         .build()
         .unwrap();
     let steps = [
@@ -122,5 +123,5 @@ async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
     assert_eq!(results[..2], ["no: unknown-tool", "no: unknown-tool"]);
     assert!(results[2].contains("the state is `draft`"), "{}", results[2]);
     assert_eq!(results[3..], ["ran", "no: unknown-tool", "ran"]);
-    assert_eq!(*ran.lock().unwrap(), ["confirm", "ship"]);
+    assert_eq!(*runs.lock().unwrap(), ["confirm", "ship"]);
 }

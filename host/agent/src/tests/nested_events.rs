@@ -4,7 +4,7 @@ use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// Calls the tools of its arguments in order and returns the outcome of the last.
+/// Calls the tools of its arguments in order and returns the outcome of the last call.
 struct Caller(ToolDefinition);
 
 impl Caller {
@@ -40,7 +40,8 @@ impl Tool for Caller {
     }
 }
 
-fn nested(model: &TestModel) -> Vec<Value> {
+/// Returns the events of nested calls without their durations.
+fn nested_call_events(model: &TestModel) -> Vec<Value> {
     let events = model
         .events()
         .into_iter()
@@ -72,7 +73,7 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
             "kind": kind})
     };
     assert_eq!(
-        nested(&model),
+        nested_call_events(&model),
         [
             started(1, "native#outer", "native#inner"),
             started(2, "native#inner", "native#look"),
@@ -84,7 +85,7 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
             finished(4, "native#nowhere", json!("unknown-tool")),
         ]
     );
-    let text = serde_json::to_string(&nested(&model)).unwrap();
+    let text = serde_json::to_string(&nested_call_events(&model)).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("secret"), "{text}");
 }
 
@@ -107,10 +108,10 @@ async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
         .unwrap();
     conversation.turn("go").cancel(cancel).run().await.unwrap_err();
     let events = events.lock().unwrap();
-    let ended = events
+    let has_ended = events
         .iter()
         .any(|event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(ErrorKind::Cancelled)));
-    assert!(ended, "{events:?}");
+    assert!(has_ended, "{events:?}");
 }
 
 #[tokio::test]
@@ -119,7 +120,7 @@ async fn a_resume_ignores_nested_calls() {
     let (builder, model) = TestModel::playing(steps());
     let tools = || [Caller::named("outer"), echo("look")];
     let outcome = builder.tools(tools()).run("go").await.unwrap();
-    assert_eq!(nested(&model).len(), 2);
+    assert_eq!(nested_call_events(&model).len(), 2);
     let lines = model
         .events()
         .iter()

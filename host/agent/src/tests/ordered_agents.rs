@@ -1,4 +1,4 @@
-//! Agents with playbooks, state machines, chaining and references.
+//! Agents and conversations with playbooks, state machines, chaining, references and introspection tools.
 
 use super::*;
 use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
@@ -53,9 +53,9 @@ async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_the_model() {
         "by_blackboard",
         "late",
     ];
-    let all = || raw_calls(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
+    let call_locked = || raw_calls(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
     let unlock = call([("search", json!({})), ("page", json!({})), ("note", json!({}))]);
-    let (tool, model) = agent([all(), unlock, all(), reply("done")]);
+    let (tool, model) = agent([call_locked(), unlock, call_locked(), reply("done")]);
     let result = run(&tool.with_playbook(playbook)).await;
     assert_eq!(result.for_llm, "done");
     let answers = answers_of(&model);
@@ -78,13 +78,13 @@ enum Order {
 }
 
 fn order() -> StateMachine<Order> {
-    let fails = tool("lose", |_, _| Ok(ToolResult::error("lost")));
+    let lose = tool("lose", |_, _| Ok(ToolResult::error("lost")));
     StateMachine::builder()
         .initial(Order::Draft)
         .in_state(Order::Draft)
         .tool(echo("confirm"))
         .transitions_to(Order::Confirmed)
-        .tool(fails)
+        .tool(lose)
         .transitions_to(Order::Shipped)
         .in_state(Order::Confirmed)
         .tool(echo("ship"))
@@ -121,13 +121,13 @@ async fn a_state_machine_moves_an_agent_from_state_to_state() {
 async fn a_copy_can_start_in_another_state() {
     let step = || call([("ship", json!({}))]);
     let (tool, model) = agent([step(), reply("done"), step(), reply("done")]);
-    let fresh = tool.with_state_machine(order());
-    let resumed = fresh
+    let original = tool.with_state_machine(order());
+    let confirmed_copy = original
         .clone()
         .with_state_machine(order().with_initial_state(Order::Confirmed));
-    run(&resumed).await;
+    run(&confirmed_copy).await;
     assert_eq!(answers_of(&model), ["ship"]);
-    run(&fresh).await;
+    run(&original).await;
     assert!(answers_of(&model)[0].contains("`Draft`"), "the original is unchanged");
 }
 
@@ -135,7 +135,7 @@ async fn a_copy_can_start_in_another_state() {
 #[tokio::test]
 async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
     let users = EntityMethods::<u32>::new("user")
-        .method("mail", "Tells the address.", |id, _: NoArguments, _| async move {
+        .method("mail", "Returns the address.", |id, _: NoArguments, _| async move {
             Ok::<_, String>(format!("{id}@example.com"))
         })
         .unwrap();
@@ -189,13 +189,13 @@ async fn the_introspection_tools_are_two_facades() {
 
 // accept: 85, accept: 68
 #[tokio::test]
-async fn a_background_call_counts_with_its_late_result() {
-    let (done, result) = tokio::sync::oneshot::channel::<()>();
-    let result = Mutex::new(Some(result));
+async fn a_background_call_changes_the_state_with_its_late_result() {
+    let (finish, finished) = tokio::sync::oneshot::channel::<()>();
+    let finished = Mutex::new(Some(finished));
     let confirm = tool("confirm", move |_, context| {
-        let result = result.lock().unwrap().take().unwrap();
+        let finished = finished.lock().unwrap().take().unwrap();
         context.background_task()?.spawn(async move {
-            result.await.ok();
+            finished.await.ok();
             Ok(ToolResult::text("confirmed"))
         });
         Ok(ToolResult::background("asked for it"))
@@ -220,7 +220,7 @@ async fn a_background_call_counts_with_its_late_result() {
     let mut conversation = builder.state_machine(machine).build().unwrap();
     let first = conversation.run("go").await.unwrap();
     assert!(tool_results(&first.history)[1].contains("`Draft`"));
-    done.send(()).unwrap();
+    finish.send(()).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(tool_results(&woken.history).last(), Some(&"ship"));
 }

@@ -1,4 +1,4 @@
-//! Questions about calls that outlive the process.
+//! Approval questions that outlive the process of their run.
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -18,18 +18,18 @@ fn id() -> SessionId {
     "s".parse().unwrap()
 }
 
-/// Announces that it was asked, and never answers.
-struct Away(Arc<Notify>);
+/// An approver that signals each question and never answers.
+struct SilentApprover(Arc<Notify>);
 
 #[async_trait]
-impl Approver for Away {
+impl Approver for SilentApprover {
     async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
         self.0.notify_one();
         std::future::pending().await
     }
 }
 
-/// Returns a tool that writes, and its calls.
+/// Returns the tool `pay`, and the amounts that its calls paid.
 fn pay() -> (Arc<dyn Tool>, Arc<Mutex<Vec<i64>>>) {
     let amounts = Arc::new(Mutex::new(Vec::new()));
     let paid = amounts.clone();
@@ -44,14 +44,14 @@ fn approvals(approver: impl Approver + 'static) -> Approvals {
     Approvals::new(ApprovalPolicy::default()).with_approver(approver)
 }
 
-/// Runs until a call waits for its approval, and suspends the run.
-async fn suspended() -> MemoryJournalStore {
+/// Returns the store of a run that was suspended while a call waited for its approval.
+async fn suspended_store() -> MemoryJournalStore {
     let store = MemoryJournalStore::new();
     let asked = Arc::new(Notify::new());
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("never")]);
     let (pay, amounts) = pay();
     let journal = Journal::create(&store, &id()).await.unwrap();
-    let builder = builder.tools([pay]).approvals(approvals(Away(asked.clone())));
+    let builder = builder.tools([pay]).approvals(approvals(SilentApprover(asked.clone())));
     let mut conversation = builder.journal(journal).build().unwrap();
     let suspension = conversation.suspension().unwrap();
     let suspended = async {
@@ -59,7 +59,7 @@ async fn suspended() -> MemoryJournalStore {
         suspension.suspend().await
     };
     tokio::select! {
-        ended = conversation.run("pay") => panic!("it does not wait: {ended:?}"),
+        ended = conversation.run("pay") => panic!("the run does not wait: {ended:?}"),
         suspended = suspended => suspended.unwrap(),
     }
     drop(conversation);
@@ -68,10 +68,7 @@ async fn suspended() -> MemoryJournalStore {
 }
 
 /// Opens the session as another process would.
-async fn reopened(
-    store: &MemoryJournalStore,
-    approver: impl Approver + 'static,
-) -> (Conversation, Arc<Mutex<Vec<i64>>>) {
+async fn reopen(store: &MemoryJournalStore, approver: impl Approver + 'static) -> (Conversation, Arc<Mutex<Vec<i64>>>) {
     let (builder, _) = TestModel::playing([reply("done")]);
     let (pay, amounts) = pay();
     let journal = Journal::open(store, &id()).await.unwrap();
@@ -87,7 +84,7 @@ fn pending(conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
 #[tokio::test]
 async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
     for is_approved in [true, false] {
-        let store = suspended().await;
+        let store = suspended_store().await;
         let entries = store.entries(&id()).await.unwrap();
         let is_end = |entry: &TraceEntry| matches!(entry.event, Event::Finished { .. });
         assert!(!entries.iter().any(is_end), "the run has not ended");
@@ -101,7 +98,7 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
             let reason = "too much".to_owned();
             Approval::Denied { reason }
         };
-        let (mut conversation, amounts) = reopened(&store, approver).await;
+        let (mut conversation, amounts) = reopen(&store, approver).await;
         let questions = pending(&conversation);
         assert_eq!(questions.len(), 1);
         assert_eq!(questions[0].arguments["amount"], 5);
@@ -117,16 +114,16 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
         assert!(is_approved || result.contains("too much"), "{result}");
         assert_valid(conversation.history());
         {
-            let again = asked_again.lock().unwrap();
-            assert_eq!(again.len(), 1, "asked once");
-            let (question, request) = (&questions[0], &again[0]);
+            let repeated = asked_again.lock().unwrap();
+            assert_eq!(repeated.len(), 1, "asked once");
+            let (question, request) = (&questions[0], &repeated[0]);
             assert_eq!((&question.id, &question.digest), (&request.id, &request.digest));
             assert_eq!(question.arguments, request.arguments);
         }
         assert!(conversation.resume_run(CancellationToken::new()).await.is_none());
         drop(conversation);
-        let (conversation, _) = reopened(&store, |_: &ApprovalRequest| Approval::Approved).await;
-        assert!(conversation.interrupted_run().is_none(), "it is answered");
+        let (conversation, _) = reopen(&store, |_: &ApprovalRequest| Approval::Approved).await;
+        assert!(conversation.interrupted_run().is_none(), "the question is answered");
     }
 }
 
@@ -136,7 +133,9 @@ async fn a_question_is_stored_while_it_waits() {
     let asked = Arc::new(Notify::new());
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("never")]);
     let journal = Journal::create(&store, &id()).await.unwrap();
-    let builder = builder.tools([pay().0]).approvals(approvals(Away(asked.clone())));
+    let builder = builder
+        .tools([pay().0])
+        .approvals(approvals(SilentApprover(asked.clone())));
     let mut conversation = builder.journal(journal).build().unwrap();
     let is_question = |entry: &TraceEntry| matches!(entry.event, Event::ApprovalRequested(_));
     let stored = async {
@@ -147,7 +146,7 @@ async fn a_question_is_stored_while_it_waits() {
         }
     };
     tokio::select! {
-        ended = conversation.run("pay") => panic!("it does not wait: {ended:?}"),
+        ended = conversation.run("pay") => panic!("the run does not wait: {ended:?}"),
         () = stored => {}
     }
 }
@@ -166,8 +165,8 @@ async fn nothing_begins_after_a_suspension() {
     assert!(store.entries(&id()).await.unwrap().is_empty());
 }
 
-/// Waits until the session has a question, and returns it.
-async fn question(store: &MemoryJournalStore) -> PendingApproval {
+/// Waits until the session has an unanswered question, and returns the question.
+async fn wait_for_question(store: &MemoryJournalStore) -> PendingApproval {
     loop {
         let pending = store.pending_approvals(&id()).await.unwrap();
         match pending.into_iter().find(|pending| pending.answer.is_none()) {
@@ -205,10 +204,12 @@ async fn another_process_answers_while_the_run_waits() {
         let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
         let (pay, amounts) = pay();
         let journal = Journal::create(&store, &id()).await.unwrap();
-        let builder = builder.tools([pay]).approvals(approvals(Away(Arc::default())));
+        let builder = builder
+            .tools([pay])
+            .approvals(approvals(SilentApprover(Arc::default())));
         let mut conversation = builder.journal(journal).build().unwrap();
         let answering = async {
-            let number = question(&store).await.number;
+            let number = wait_for_question(&store).await.number;
             store
                 .answer_approval(&id(), number, approval.clone().into())
                 .await
@@ -230,29 +231,31 @@ async fn an_answer_that_comes_after_the_approver_does_not_count() {
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
     let (pay, amounts) = pay();
     let journal = Journal::create(&store, &id()).await.unwrap();
-    /// Denies when the test signals it.
-    struct Late(Arc<Notify>);
+    /// Denies the call when the test notifies it.
+    struct NotifiedApprover(Arc<Notify>);
     #[async_trait]
-    impl Approver for Late {
+    impl Approver for NotifiedApprover {
         async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
             self.0.notified().await;
             let reason = "the person was first".to_owned();
             Approval::Denied { reason }.into()
         }
     }
-    let (decides, told) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
-    let builder = builder.tools([pay]).approvals(approvals(Late(decides.clone())));
-    let number = told.clone();
+    let (decide, decision) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+    let builder = builder
+        .tools([pay])
+        .approvals(approvals(NotifiedApprover(decide.clone())));
+    let recorded_decision = decision.clone();
     let builder = builder.observer(move |event: &Event, _: &Origin| {
         if matches!(event, Event::ApprovalDecided(_)) {
-            *number.lock().unwrap() = Some(());
+            *recorded_decision.lock().unwrap() = Some(());
         }
     });
     let mut conversation = builder.journal(journal).build().unwrap();
     let answering = async {
-        let number = question(&store).await.number;
-        decides.notify_one();
-        while told.lock().unwrap().is_none() {
+        let number = wait_for_question(&store).await.number;
+        decide.notify_one();
+        while decision.lock().unwrap().is_none() {
             tokio::task::yield_now().await;
         }
         let late = store.answer_approval(&id(), number, Approval::Approved.into()).await;
@@ -271,8 +274,8 @@ async fn an_answer_that_comes_after_the_approver_does_not_count() {
 #[tokio::test]
 async fn a_stored_answer_is_used_by_the_next_process_for_exactly_its_call() {
     for has_changed in [false, true] {
-        let store = suspended().await;
-        let pending = question(&store).await;
+        let store = suspended_store().await;
+        let pending = wait_for_question(&store).await;
         store
             .answer_approval(&id(), pending.number, Approval::Approved.into())
             .await
@@ -324,7 +327,7 @@ impl Tool for ReclassifiedTool {
 }
 
 #[tokio::test]
-async fn calls_of_tools_and_agents_are_answered_by_another_process_while_they_wait() {
+async fn questions_of_nested_calls_are_answered_by_another_process_while_they_wait() {
     for is_agent in [false, true] {
         let store = MemoryJournalStore::new();
         let arguments = if is_agent {
@@ -343,10 +346,10 @@ async fn calls_of_tools_and_agents_are_answered_by_another_process_while_they_wa
             let clerk: Arc<dyn Tool> = Arc::new(agency(false).with_name("clerk"));
             builder.tools([pay, clerk])
         };
-        let builder = builder.approvals(approvals(Away(Arc::default())));
+        let builder = builder.approvals(approvals(SilentApprover(Arc::default())));
         let mut conversation = builder.journal(journal).build().unwrap();
         let answering = async {
-            let pending = question(&store).await;
+            let pending = wait_for_question(&store).await;
             assert_eq!(pending.question.callers.len(), 1);
             let approved = Approval::Approved.into();
             store.answer_approval(&id(), pending.number, approved).await.unwrap();

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::{ChatModel, Cost, DescribedModel, ModelChoice, Models, Price};
 use toolwit_core::ErrorKind;
 
-/// A step that costs tokens.
+/// Returns the step with this number of input and output tokens.
 fn costing(step: Step, input: u64, output: u64) -> Step {
     changed(step, move |response| response.usage = TokenUsage::new(input, 0, output))
 }
@@ -86,8 +86,11 @@ async fn a_cost_budget_requires_a_price_and_ends_the_process() {
         "cost_nano_usd_max"
     );
     assert_valid(&error.outcome.history);
-    let again = conversation.run("again").await.unwrap_err();
-    assert_eq!((again.outcome.stop, model.request_count()), (StopReason::CostLimit, 1));
+    let repeated = conversation.run("again").await.unwrap_err();
+    assert_eq!(
+        (repeated.outcome.stop, model.request_count()),
+        (StopReason::CostLimit, 1)
+    );
     assert_valid(conversation.history());
 }
 
@@ -125,7 +128,7 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
         ],
     );
     let deepest = deepest.with_tool(echo("look"));
-    let (middle, between) = agent("middle", [call([("deepest", task())])]);
+    let (middle, middle_model) = agent("middle", [call([("deepest", task())])]);
     let middle = middle.with_tool(deepest);
     let (builder, outer) = TestModel::playing([call([("middle", task()), ("look", json!({}))])]);
     let mut conversation = builder
@@ -143,7 +146,11 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
         "{error}"
     );
     assert_eq!(
-        (inner.request_count(), between.request_count(), outer.request_count()),
+        (
+            inner.request_count(),
+            middle_model.request_count(),
+            outer.request_count()
+        ),
         (2, 1, 1)
     );
     assert_eq!(tool_results(&error.outcome.history).len(), 2, "every call is answered");
@@ -175,8 +182,8 @@ async fn the_limit_of_a_run_includes_nested_agents() {
 // accept: 144
 #[tokio::test]
 async fn calls_are_charged_to_every_outer_budget() {
-    let two = call([("look", json!({})), ("look", json!({}))]);
-    let (nested, inner) = agent("agent", [two, reply("Both.")]);
+    let two_calls = call([("look", json!({})), ("look", json!({}))]);
+    let (nested, inner) = agent("agent", [two_calls, reply("Both.")]);
     let nested = nested.with_tool(echo("look"));
     let (builder, outer) =
         TestModel::playing([call([("agent", task())]), reply("Enough."), call([("look", json!({}))])]);
@@ -192,9 +199,13 @@ async fn calls_are_charged_to_every_outer_budget() {
     assert_eq!(
         (outcome.text(), inner.request_count()),
         ("Enough.", 2),
-        "an answer is possible without calls"
+        "an answer is possible without remaining calls"
     );
-    assert_eq!(conversation.process().calls(), 3, "the agent itself, and its two");
+    assert_eq!(
+        conversation.process().calls(),
+        3,
+        "the call of the agent and its two calls"
+    );
     let error = conversation.run("again").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CallLimit { max: 3 }), "{error}");
     assert_eq!(outer.request_count(), 3);
@@ -240,7 +251,7 @@ async fn the_time_budget_of_a_process_ends_its_nested_agents() {
 async fn agents_choose_among_the_models_of_the_conversation() {
     let play = |step: Step| TestModel::playing([step]).1;
     let (smart, plain) = (play(reply("smart")), play(reply("unused")));
-    let (builder, own) = TestModel::playing([
+    let (builder, default_model) = TestModel::playing([
         call([("thinker", task()), ("helper", task()), ("lost", task())]),
         reply("helped"),
         reply("Done."),
@@ -260,12 +271,16 @@ async fn agents_choose_among_the_models_of_the_conversation() {
         .unwrap();
     assert_eq!(tool_results(&outcome.history)[..2], ["smart", "helped"]);
     assert_eq!(
-        (smart.request_count(), plain.request_count(), own.request_count()),
+        (
+            smart.request_count(),
+            plain.request_count(),
+            default_model.request_count()
+        ),
         (1, 0, 3)
     );
     let wrong = AgenticTool::new("lost", "Is lost.").with_model_choice("huge");
     let arguments = task().as_object().unwrap().clone();
     let error = wrong.call(arguments, &ToolContext::new()).await.unwrap_err();
     assert!(error.to_string().contains("`huge`"), "{error}");
-    assert_eq!(own.name(), "test");
+    assert_eq!(default_model.name(), "test");
 }

@@ -1,4 +1,5 @@
-//! Properties that hold for all tools, strategies and models.
+//! Property test of injections: the history is always valid, and declared tools are only appended within a turn,
+//! unless tools are evicted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,12 +33,12 @@ fn turns() -> impl Strategy<Value = Vec<Vec<Response>>> {
         "null",
         "{\"fail\": true}",
     ]);
-    let wanted = (
+    let fields = (
         0..TOOLS + 2,
         prop::sample::select(vec!["", "a", "b", "call_1"]),
         arguments,
     );
-    let call = wanted.prop_map(|(tool, id, arguments)| (tool, id.to_owned(), arguments));
+    let call = fields.prop_map(|(tool, id, arguments)| (tool, id.to_owned(), arguments));
     let response = prop::collection::vec(call, 1..5);
     prop::collection::vec(prop::collection::vec(response, 0..4), 1..4)
 }
@@ -46,7 +47,7 @@ fn name(number: usize) -> String {
     format!("tool_{number}")
 }
 
-fn numbered(number: usize) -> Arc<dyn Tool> {
+fn numbered_tool(number: usize) -> Arc<dyn Tool> {
     tool(&name(number), |arguments, _| {
         Ok(if arguments.contains_key("fail") {
             ToolResult::error("failed as requested")
@@ -56,12 +57,12 @@ fn numbered(number: usize) -> Arc<dyn Tool> {
     })
 }
 
-/// A strategy that returns these changes in order, regardless of the conversation.
+/// Returns a strategy that returns these changes in order and then repeats them, regardless of the conversation.
 fn scripted(changes: Vec<Change>) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
     let next = AtomicUsize::new(0);
     move |_| {
         let (add, remove) = &changes[next.fetch_add(1, Ordering::Relaxed) % changes.len()];
-        let mut injection = Injection::add(add.iter().map(|number| numbered(*number)).collect());
+        let mut injection = Injection::add(add.iter().map(|number| numbered_tool(*number)).collect());
         injection.merge(Injection::remove(
             remove.iter().map(|number| ToolId::native(&name(*number))).collect(),
         ));
@@ -81,28 +82,32 @@ fn respond(response: Response) -> Step {
     })
 }
 
-/// Checks that declared tools are only appended within a turn, and that the events describe exactly the declared tools.
+/// Checks that declared tools are only appended within a turn, unless tools are evicted. Also checks that the events
+/// describe exactly the declared tools, and that their number is at most `tools_max`.
 pub(super) fn assert_grows(model: &TestModel, tools_max: usize) {
     let events = model.events();
-    let mut previous_at = 0;
+    let mut previous_position = 0;
     let inferences = events
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
     let mut before: Option<RecordedRequest> = None;
-    for (inference, (at, _)) in inferences.enumerate() {
-        let shown = model.request(inference);
-        let results: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
-        assert_eq!(shown.names, results, "the events describe the declared tools");
-        assert!(shown.names.len() <= tools_max);
+    for (inference, (position, _)) in inferences.enumerate() {
+        let request = model.request(inference);
+        let visible: Vec<_> = visible_tools(&events[..position])
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(request.names, visible, "the events describe the declared tools");
+        assert!(request.names.len() <= tools_max);
         let may_shrink = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
-        let shrinks = events[previous_at..at].iter().any(may_shrink);
+        let shrinks = events[previous_position..position].iter().any(may_shrink);
         if let Some(before) = before.filter(|_| !shrinks) {
-            let (before, now) = (before.serialised.join(","), shown.serialised.join(","));
+            let (before, now) = (before.serialised.join(","), request.serialised.join(","));
             assert!(now.starts_with(&before), "the prefix is unchanged: {before} {now}");
         }
-        previous_at = at;
-        before = Some(shown);
+        previous_position = position;
+        before = Some(request);
     }
 }
 
@@ -127,7 +132,7 @@ proptest! {
             ..LoopLimits::default()
         };
         let mut conversation = builder
-            .tools([numbered(0), numbered(1)])
+            .tools([numbered_tool(0), numbered_tool(1)])
             .strategy(scripted(changes))
             .limits(limits)
             .build()
@@ -137,8 +142,8 @@ proptest! {
             assert_valid(&outcome.history);
             prop_assert_eq!(outcome.iterations as usize, turn.len() + 1);
         }
-        let called: usize = turns.iter().flatten().map(Vec::len).sum();
-        prop_assert_eq!(tool_results(conversation.history()).len(), called);
+        let call_count: usize = turns.iter().flatten().map(Vec::len).sum();
+        prop_assert_eq!(tool_results(conversation.history()).len(), call_count);
         assert_grows(&model, tools_max);
     }
 }

@@ -15,7 +15,7 @@ use toolwit_core::{
     Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, EffectClass, NativeTool, ToolError, ToolResult,
 };
 
-/// A tool that counts its calls, and returns the number.
+/// Returns a tool that counts its calls, and whose result is the number of earlier calls.
 fn counting(name: &str, class: EffectClass, calls: &Arc<AtomicUsize>) -> NativeTool {
     let calls = calls.clone();
     let schema = json!({"type": "object"});
@@ -26,8 +26,8 @@ fn counting(name: &str, class: EffectClass, calls: &Arc<AtomicUsize>) -> NativeT
     tool.unwrap().with_effect(class)
 }
 
-/// Records a conversation.
-async fn recorded(builder: ConversationBuilder, model: ScriptedModel) -> String {
+/// Records a conversation of one turn, and returns its trace.
+async fn record(builder: ConversationBuilder, model: ScriptedModel) -> String {
     let trace = Arc::new(Trace::new(Vec::new()));
     let builder = builder.model(model).journal(Journal::unstored());
     let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
@@ -36,7 +36,8 @@ async fn recorded(builder: ConversationBuilder, model: ScriptedModel) -> String 
     String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap()
 }
 
-fn both(calls: &Arc<AtomicUsize>) -> ConversationBuilder {
+/// Returns a builder with the tools `pay` and `look`. `calls` counts the calls of `pay`.
+fn pay_and_look(calls: &Arc<AtomicUsize>) -> ConversationBuilder {
     Conversation::builder()
         .tool(counting("pay", EffectClass::Write, calls))
         .tool(counting("look", EffectClass::Read, &Arc::default()))
@@ -52,9 +53,9 @@ fn model() -> ScriptedModel {
 #[tokio::test]
 async fn call_that_changes_something_is_answered_from_the_trace() {
     let calls = Arc::default();
-    let trace = recorded(both(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     assert_eq!(conversation.run("Pay.").await.unwrap().text(), "Paid.");
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
@@ -65,9 +66,9 @@ async fn call_that_changes_something_is_answered_from_the_trace() {
 #[tokio::test]
 async fn other_result_is_a_difference_and_the_request_with_it_ends_the_replay() {
     let calls = Arc::default();
-    let trace = recorded(both(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let builder = both(&calls).tool(counting("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
+    let builder = pay_and_look(&calls).tool(counting("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
     let mut conversation = builder.replay(&replay).build().unwrap();
     let failed = run_again(&mut conversation, &replay).await.unwrap_err();
     let events: Vec<_> = replay
@@ -90,10 +91,10 @@ async fn run_again(conversation: &mut Conversation, replay: &StartedReplay) -> R
     conversation.run_replay(replay, CancellationToken::new()).await.unwrap()
 }
 
-/// Returns the divergence of a replay of the trace with another text in the line of the call `pay`.
-async fn changed_start(from: &str, to: &str) -> Divergence {
+/// Replaces a text in the recorded start of the call of `pay`, and returns the divergence of a replay of this trace.
+async fn replay_changed_start(from: &str, to: &str) -> Divergence {
     let calls = Arc::default();
-    let trace = recorded(both(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), model()).await;
     let line = trace
         .lines()
         .find(|line| line.contains("\"event\":\"tool_started\""))
@@ -101,12 +102,12 @@ async fn changed_start(from: &str, to: &str) -> Divergence {
     let changed = line.replacen(from, to, 1);
     assert_ne!(line, changed);
     let replay = Replay::new(Recording::parse(&trace.replace(line, &changed)).unwrap()).start();
-    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     let failed = run_again(&mut conversation, &replay).await.unwrap_err();
     assert_eq!(
         calls.load(Ordering::Relaxed),
         1,
-        "the call ran when it was recorded only"
+        "the call ran only in the recorded run"
     );
     let divergence = replay.divergence().unwrap();
     assert!(failed.report().message.contains(&divergence.to_string()), "{failed}");
@@ -116,31 +117,34 @@ async fn changed_start(from: &str, to: &str) -> Divergence {
 
 #[tokio::test]
 async fn call_with_other_arguments_ends_the_replay() {
-    let found = changed_start(
+    let divergence = replay_changed_start(
         "\"arguments\":{}",
         "\"arguments\":{\"amount\":5,\"note\":\"\\u001b[31m\"}",
     )
     .await;
-    assert_eq!(found.diff, ["-amount: 5", "-note: \"\\u001b[31m\""]);
+    assert_eq!(divergence.diff, ["-amount: 5", "-note: \"\\u001b[31m\""]);
 }
 
 #[tokio::test]
 async fn call_of_another_tool_ends_the_replay() {
-    let found = changed_start("#pay\"", "#pay_twice\"").await;
+    let divergence = replay_changed_start("#pay\"", "#pay_twice\"").await;
     assert!(
-        found.diff[0].ends_with("#pay_twice") && found.diff[1].ends_with("#pay"),
+        divergence.diff[0].ends_with("#pay_twice") && divergence.diff[1].ends_with("#pay"),
         "{:?}",
-        found.diff
+        divergence.diff
     );
 }
 
 #[tokio::test]
 async fn request_with_other_tools_or_instructions_ends_the_replay() {
     let calls = Arc::default();
-    let trace = recorded(both(&calls), model()).await;
-    let more = both(&calls).tool(counting("more", EffectClass::Read, &Arc::default()));
-    let other = both(&calls).system("Be brief.");
-    let expected = [(more, "+tool: more"), (other, "the trace has their digest only")];
+    let trace = record(pay_and_look(&calls), model()).await;
+    let with_tool = pay_and_look(&calls).tool(counting("more", EffectClass::Read, &Arc::default()));
+    let with_instructions = pay_and_look(&calls).system("Be brief.");
+    let expected = [
+        (with_tool, "+tool: more"),
+        (with_instructions, "the trace has their digest only"),
+    ];
     for (builder, line) in expected {
         let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
         let mut conversation = builder.replay(&replay).build().unwrap();
@@ -177,10 +181,10 @@ async fn denied_call_stays_denied() {
     };
     let policy = ApprovalPolicy::of_mode(ApprovalMode::Writes);
     let calls = Arc::default();
-    let denying = both(&calls).approvals(Approvals::new(policy).with_approver(deny));
-    let trace = recorded(denying, model()).await;
+    let denying = pay_and_look(&calls).approvals(Approvals::new(policy).with_approver(deny));
+    let trace = record(denying, model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
@@ -189,18 +193,18 @@ async fn denied_call_stays_denied() {
 #[tokio::test]
 async fn fork_executes_the_calls_after_it_and_not_those_before() {
     let calls = Arc::default();
-    let trace = recorded(both(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), model()).await;
     let recording = Recording::parse(&trace).unwrap();
     let start = recording.calls()[0].sequence;
     let replay = Replay::new(recording).with_fork(start).start();
-    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
 async fn missing_response_of_the_model_fails_the_run() {
-    let trace = recorded(Conversation::builder(), ScriptedModel::new().answer("Yes.")).await;
+    let trace = record(Conversation::builder(), ScriptedModel::new().answer("Yes.")).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
@@ -220,7 +224,7 @@ fn text_that_is_not_a_trace_is_refused_with_its_line() {
 
 #[tokio::test]
 async fn summary_of_older_messages_comes_from_the_trace() {
-    let long = || {
+    let configured = || {
         let schema = json!({"type": "object"});
         let tool = NativeTool::new("long", "Is long.", schema, |_, _| async {
             Ok::<_, ToolError>(ToolResult::text("x".repeat(2000)))
@@ -232,10 +236,10 @@ async fn summary_of_older_messages_comes_from_the_trace() {
     let model = look(look(look(ScriptedModel::new())))
         .answer("three looks")
         .answer("Paid.");
-    let trace = recorded(long(), model).await;
+    let trace = record(configured(), model).await;
     assert!(trace.contains("history_compacted"), "{trace}");
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let mut conversation = long().replay(&replay).build().unwrap();
+    let mut conversation = configured().replay(&replay).build().unwrap();
     assert_eq!(conversation.run("Pay.").await.unwrap().text(), "Paid.");
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
 }

@@ -1,4 +1,4 @@
-//! Resuming, replaying and branching from events.
+//! Resuming and branching from events.
 
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, Playbook, StateMachine, Unlock};
@@ -45,22 +45,22 @@ fn machine() -> StateMachine<&'static str> {
         .unwrap()
 }
 
-/// Returns a builder with the initial tools and strategies of the test conversation.
-fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
+/// Returns a builder with the initial tools and strategies of the test conversation, and its model.
+fn configured(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
     let (builder, model) = TestModel::playing(steps);
-    let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+    let add_own = |context: &InjectionContext<'_>| match context.call().name.as_str() {
         "query" => Injection::add(vec![echo("own")]),
         _ => Injection::none(),
     };
-    let giving = tool("give", |_, _| {
+    let give = tool("give", |_, _| {
         Ok(ToolResult::text("a note").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
     });
     let builder = builder
-        .tools([find(), giving])
+        .tools([find(), give])
         .tool(database())
         .playbook(playbook())
         .state_machine(machine())
-        .strategy(unlock);
+        .strategy(add_own);
     (builder, model)
 }
 
@@ -68,25 +68,25 @@ fn playbook() -> Playbook {
     Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note"))
 }
 
-fn one(name: &str, arguments: Value) -> Step {
+fn single_call(name: &str, arguments: Value) -> Step {
     call([(name, arguments)])
 }
 
-/// Three turns that open a facade twice, discover an entity, unlock tools and remove a tool.
+/// Returns the steps of two turns that open facades, discover an entity, unlock a tool and change the state.
 fn story() -> Vec<Step> {
     vec![
-        one("db", json!({"connection": "a"})),
-        one("find", json!({})),
+        single_call("db", json!({"connection": "a"})),
+        single_call("find", json!({})),
         reply("one"),
         call([("query", json!({})), ("confirm", json!({})), ("give", json!({}))]),
-        one("db", json!({"connection": "b"})),
-        one("admin", json!({})),
+        single_call("db", json!({"connection": "b"})),
+        single_call("admin", json!({})),
         reply("two"),
     ]
 }
 
 async fn run_story() -> (TestModel, Vec<Message>) {
-    let (builder, model) = set(story());
+    let (builder, model) = configured(story());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     let outcome = conversation.run("two").await.unwrap();
@@ -111,11 +111,11 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
             ("own", json!({})),
             ("customer_c1_spend", json!({})),
         ]),
-        one("find", json!({})),
-        one("customer_c1_spend", json!({})),
+        single_call("find", json!({})),
+        single_call("customer_c1_spend", json!({})),
         reply("three"),
     ];
-    let (builder, resumed) = set(steps);
+    let (builder, resumed) = configured(steps);
     let mut conversation = builder
         .history(round_trip(&history))
         .resume(round_trip(&model.events()))
@@ -144,7 +144,7 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
 
 // accept: 126
 #[tokio::test]
-async fn every_prefix_of_the_events_is_a_branch_with_its_tools() {
+async fn the_events_up_to_each_end_of_a_run_are_a_branch_with_its_tools() {
     let (model, history) = run_story().await;
     let events = model.events();
     let ends = events
@@ -152,9 +152,9 @@ async fn every_prefix_of_the_events_is_a_branch_with_its_tools() {
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::Finished { .. }));
     let mut branches = 0;
-    for (at, _) in ends {
-        let (builder, branch) = set([reply("ok")]);
-        let log = events[..=at].to_vec();
+    for (end, _) in ends {
+        let (builder, branch) = configured([reply("ok")]);
+        let log = events[..=end].to_vec();
         let expected: Vec<_> = visible_tools(&log).iter().map(ToString::to_string).collect();
         let mut conversation = builder.history(history.clone()).resume(log).build().unwrap();
         conversation.run("go on").await.unwrap();
@@ -189,9 +189,13 @@ async fn the_same_responses_produce_the_same_events() {
 // accept: 68
 #[tokio::test]
 async fn a_resumed_state_machine_keeps_its_state() {
-    let (builder, model) = set([one("confirm", json!({})), reply("ok")]);
+    let (builder, model) = configured([single_call("confirm", json!({})), reply("ok")]);
     let outcome = builder.run("confirm").await.unwrap();
-    let (builder, _) = set([one("confirm", json!({})), one("ship", json!({})), reply("ok")]);
+    let (builder, _) = configured([
+        single_call("confirm", json!({})),
+        single_call("ship", json!({})),
+        reply("ok"),
+    ]);
     let builder = builder.history(outcome.history).resume(model.events());
     let outcome = builder.run("ship").await.unwrap();
     let answers = tool_results(&outcome.history);
@@ -201,17 +205,17 @@ async fn a_resumed_state_machine_keeps_its_state() {
 
 // accept: 40
 #[tokio::test]
-async fn evicted_and_removed_tools_stay_so_after_a_resume() {
+async fn evicted_tools_stay_undeclared_after_a_resume() {
     let limits = LoopLimits {
         tools_max: 7,
         ..LoopLimits::default()
     };
-    let (builder, model) = set(story());
+    let (builder, model) = configured(story());
     let mut conversation = builder.limits(limits.clone()).build().unwrap();
     conversation.run("one").await.unwrap();
     let history = conversation.run("two").await.unwrap().history;
     assert!(!model.events_named("tools_evicted").is_empty());
-    let (builder, resumed) = set([reply("ok")]);
+    let (builder, resumed) = configured([reply("ok")]);
     let builder = builder.limits(limits).history(history).resume(model.events());
     builder.run("go on").await.unwrap();
     assert_eq!(
@@ -241,7 +245,7 @@ fn inconsistent_events_do_not_panic() {
             names: vec![name],
         },
     ];
-    let (builder, _) = set([]);
+    let (builder, _) = configured([]);
     let conversation = builder.resume(events).build().unwrap();
     assert!(conversation.tools().iter().all(|tool| tool.name.as_str() != "ghost"));
 }
@@ -268,7 +272,11 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
         reply("Wait."),
     ]);
     let outcome = builder.tools([quick(), endless()]).run("go").await.unwrap();
-    assert_eq!(model.events_named("late_result").len(), 1, "the quick one arrived");
+    assert_eq!(
+        model.events_named("late_result").len(),
+        1,
+        "the result of `quick` arrived"
+    );
     let (builder, resumed) = TestModel::playing([reply("It is lost.")]);
     let builder = builder.history(outcome.history).resume(round_trip(&model.events()));
     let mut conversation = builder.tools([quick(), endless()]).build().unwrap();
@@ -286,23 +294,23 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
     assert!(conversation.wake().await.is_none());
     let log: Vec<_> = model.events().into_iter().chain(resumed.events()).collect();
     let (builder, _) = TestModel::playing([]);
-    let again = builder.history(woken.history).resume(log).build().unwrap();
-    assert_eq!(again.background_calls(), 0, "it is answered once");
+    let second = builder.history(woken.history).resume(log).build().unwrap();
+    assert_eq!(second.background_calls(), 0, "the call is answered once");
 }
 
 // accept: 68
 #[tokio::test]
 async fn a_state_machine_is_not_continued_from_the_history_alone() {
-    let (builder, model) = set([one("confirm", json!({})), reply("ok")]);
+    let (builder, model) = configured([single_call("confirm", json!({})), reply("ok")]);
     let history = builder.run("confirm").await.unwrap().history;
-    let (builder, _) = set([]);
+    let (builder, _) = configured([]);
     let error = builder.history(history.clone()).build().err().unwrap();
     assert_eq!(error.kind, toolwit_core::ErrorKind::Configuration);
     assert!(error.message.contains("state machine"), "{error}");
     assert!(error.suggestion.as_ref().unwrap().contains("`resume`"), "{error:?}");
-    let (builder, _) = set([]);
+    let (builder, _) = configured([]);
     assert!(builder.history(history.clone()).resume(model.events()).build().is_ok());
-    let (builder, _) = set([one("ship", json!({})), reply("ok")]);
+    let (builder, _) = configured([single_call("ship", json!({})), reply("ok")]);
     let chosen = builder
         .state_machine(machine().with_initial_state("confirmed"))
         .playbook(playbook().restarted());
@@ -312,10 +320,10 @@ async fn a_state_machine_is_not_continued_from_the_history_alone() {
         Some("ship"),
         "the application chose the state"
     );
-    let (builder, _) = set([reply("ok")]);
-    let talk = vec![Message::user("Hello."), Message::assistant("Hello.", Vec::new())];
+    let (builder, _) = configured([reply("ok")]);
+    let messages = vec![Message::user("Hello."), Message::assistant("Hello.", Vec::new())];
     assert!(
-        builder.history(talk).build().is_ok(),
-        "without calls, the first state is right"
+        builder.history(messages).build().is_ok(),
+        "without calls, the initial state is correct"
     );
 }

@@ -25,7 +25,7 @@ fn pay(amount: u32) -> Step {
 }
 
 /// Returns a builder with a tool that pays, and a strategy that adds a receipt tool for each amount that was paid.
-fn paying(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
+fn configured(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
     let (builder, model) = TestModel::playing(steps);
     let receipts = |context: &InjectionContext<'_>| match context.call().arguments.get("amount") {
         None => Injection::none(),
@@ -41,11 +41,11 @@ fn receipts() -> [Step; 2] {
 }
 
 #[tokio::test]
-async fn a_resumed_log_has_the_arguments_that_a_person_edited() {
+async fn a_resumed_call_log_has_the_arguments_that_a_person_edited() {
     let approvals = || Approvals::new(ApprovalPolicy::default()).with_approver(Cashier);
-    let (builder, model) = paying([pay(9), pay(4), reply("done")]);
+    let (builder, model) = configured([pay(9), pay(4), reply("done")]);
     let outcome = builder.approvals(approvals()).run("pay").await.unwrap();
-    let (builder, _) = paying(receipts());
+    let (builder, _) = configured(receipts());
     let builder = builder.approvals(approvals()).history(outcome.history);
     let outcome = builder.resume(model.events()).run("show").await.unwrap();
     let results = tool_results(&outcome.history);
@@ -53,10 +53,10 @@ async fn a_resumed_log_has_the_arguments_that_a_person_edited() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_journal_has_the_arguments_that_a_person_edited() {
+async fn the_call_log_from_a_journal_has_the_arguments_that_a_person_edited() {
     let approvals = || Approvals::new(ApprovalPolicy::default()).with_approver(Cashier);
     let store = MemoryJournalStore::new();
-    let (builder, _) = paying([pay(9), pay(4), reply("done")]);
+    let (builder, _) = configured([pay(9), pay(4), reply("done")]);
     let journal = Journal::create(&store, &id()).await.unwrap();
     builder
         .approvals(approvals())
@@ -64,7 +64,7 @@ async fn the_log_of_a_journal_has_the_arguments_that_a_person_edited() {
         .run("pay")
         .await
         .unwrap();
-    let (builder, _) = paying(receipts());
+    let (builder, _) = configured(receipts());
     let journal = Journal::open(&store, &id()).await.unwrap();
     let outcome = builder
         .approvals(approvals())

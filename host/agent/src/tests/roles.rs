@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A source that requires a token, like a server, and counts its queries.
+/// A source that requires a token and counts its queries.
 #[derive(Clone, Default)]
 struct Server {
     queries: Arc<AtomicUsize>,
@@ -30,7 +30,7 @@ impl ToolSource for Server {
             _ => Err(Error::new(
                 ErrorKind::Denied,
                 Phase::Registry,
-                "the server wants a token",
+                "the server requires a token",
             )),
         }
     }
@@ -57,7 +57,7 @@ async fn roles_are_resolved_per_conversation_and_per_turn_and_each_source_is_que
         TestModel::playing([reply("one"), call([("route", json!({}))]), reply("two"), reply("three")]);
     let builder = builder.groups(groups(&server)).role("web").context(context("secret"));
     let mut conversation = builder.build().unwrap();
-    assert_eq!(server.queries(), 0, "nothing is contacted before the first turn");
+    assert_eq!(server.queries(), 0, "no source is queried before the first turn");
     conversation.run("one").await.unwrap();
     assert_eq!(model.request(0).names, ["fetch"]);
     let outcome = conversation.turn("two").role("maps").run().await.unwrap();
@@ -88,7 +88,7 @@ async fn an_unknown_role_is_refused_with_the_known_ones() {
 
 // accept: 98, accept: 99
 #[tokio::test]
-async fn a_source_that_was_unreachable_is_queried_again_and_another_caller_has_its_own_tools() {
+async fn a_source_that_refused_a_query_is_queried_again_and_another_caller_has_its_own_tools() {
     let server = Server::default();
     let (builder, model) = TestModel::playing([reply("one"), reply("two")]);
     let mut conversation = builder.groups(groups(&server)).role("web").build().unwrap();

@@ -83,7 +83,7 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
     };
-    let before = vec![
+    let earlier_messages = vec![
         Message::system("old"),
         Message::user("hi"),
         Message::assistant("", vec![call]),
@@ -91,7 +91,7 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
     let (builder, model) = TestModel::playing([super::call([("look", json!({}))]), reply("Fine.")]);
     let mut conversation = builder
         .system("new")
-        .history(before)
+        .history(earlier_messages)
         .tools([echo("look")])
         .build()
         .unwrap();
@@ -125,6 +125,7 @@ async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
     assert_eq!(tool_results(&outcome.history), ["ready", "hush", "disk full"]);
 }
 
+/// Records the messages for the user. Panics at the message `poison`.
 #[derive(Default)]
 struct RecordingOutput(Mutex<Vec<String>>);
 
@@ -250,11 +251,11 @@ async fn the_context_reaches_tools_and_not_the_model() {
         call([("show", json!({}))]),
         reply("ok"),
     ]);
-    let process = ToolContext::new()
+    let conversation_context = ToolContext::new()
         .with("tenant", "acme")
         .with("channel", "mail")
         .with("key", "hunter2");
-    let mut conversation = builder.tools([show]).context(process).build().unwrap();
+    let mut conversation = builder.tools([show]).context(conversation_context).build().unwrap();
     let turn = ToolContext::new().with("channel", "chat").with("chat_id", "42");
     conversation.turn("go").context(turn).run().await.unwrap();
     conversation.run("go").await.unwrap();
@@ -275,12 +276,12 @@ async fn the_context_reaches_tools_and_not_the_model() {
 
 // accept: 13, accept: 84
 #[tokio::test]
-async fn calls_of_one_tool_that_run_at_the_same_time_have_each_their_own_context() {
-    let both = Arc::new(tokio::sync::Barrier::new(2));
+async fn calls_of_one_tool_that_run_at_the_same_time_each_have_their_own_context() {
+    let barrier = Arc::new(tokio::sync::Barrier::new(2));
     let show = NativeTool::new("show", "Shows.", json!({"type": "object"}), move |_, context| {
-        let both = both.clone();
+        let barrier = barrier.clone();
         async move {
-            both.wait().await;
+            barrier.wait().await;
             Ok(ToolResult::text(context.text("chat_id").unwrap_or("-")))
         }
     });

@@ -3,7 +3,8 @@
 use super::*;
 use toolwit_core::{NoArguments, Signal, ToolExt};
 
-fn signalling(name: &str, signal: Signal) -> Arc<dyn Tool> {
+/// Returns a tool that fails with this signal.
+fn signalling_tool(name: &str, signal: Signal) -> Arc<dyn Tool> {
     let tool = NativeTool::typed(name, "Signals.", move |_: NoArguments, _| {
         let signal = signal.clone();
         async move { Err::<(), _>(signal) }
@@ -30,7 +31,7 @@ async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
     for (signal, stop, answer) in signals {
         let step = call([("look", json!({})), ("signal", json!({})), ("late", json!({}))]);
         let (builder, model) = TestModel::playing([step, reply("Back.")]);
-        let tools = [echo("look"), signalling("signal", signal.clone())];
+        let tools = [echo("look"), signalling_tool("signal", signal.clone())];
         let mut conversation = builder.tools(tools).build().unwrap();
         let outcome = conversation.run("go").await.unwrap();
         assert_eq!((outcome.stop, outcome.answer.as_deref()), (stop, answer));
@@ -47,15 +48,15 @@ async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
 // accept: 86
 #[tokio::test]
 async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
-    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+    let add_late_tool = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "signal" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
     };
     let (builder, _) = TestModel::playing([call([("signal", json!({})), ("late", json!({}))])]);
-    let tools = [signalling("signal", Signal::terminate("enough"))];
+    let tools = [signalling_tool("signal", Signal::terminate("enough"))];
     let outcome = builder
         .tools(tools)
-        .strategy(bring)
+        .strategy(add_late_tool)
         .build()
         .unwrap()
         .run("go")
@@ -72,9 +73,9 @@ async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
 // accept: 86, accept: 147
 #[tokio::test]
 async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
-    let found = echo("find").replan_when(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
+    let replanning = echo("find").replan_when(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
     let (builder, _) = TestModel::playing([call([("find", json!({}))])]);
-    let outcome = builder.tool(found).build().unwrap().run("go").await.unwrap();
+    let outcome = builder.tool(replanning).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.stop, StopReason::ReplanRequested);
     assert_eq!(tool_results(&outcome.history), ["find"]);
 }
@@ -84,7 +85,7 @@ async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
 async fn a_signal_passes_through_decorators_and_nested_loops() {
     let (nested, inner) = TestModel::playing([call([("deep", json!({}))])]);
     drop(nested);
-    let deep = signalling("deep", Signal::ask_user("Really?"))
+    let deep = signalling_tool("deep", Signal::ask_user("Really?"))
         .publish_artifacts()
         .with_timeout(std::time::Duration::from_secs(60))
         .one_shot_per_loop("Go on.");

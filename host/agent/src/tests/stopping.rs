@@ -7,14 +7,15 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Returns a tool that signals its start and then waits forever, with or without observing its cancellation token.
-fn stuck(name: &str, listens: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
+/// Returns a tool that waits, and the receiver of a message for each start of the tool. The wait of a cancellable tool
+/// ends when its token is cancelled. The wait of any other tool does not end.
+fn stuck(name: &str, is_cancellable: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
     let (running, started) = tokio::sync::mpsc::unbounded_channel();
     let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
         let running = running.clone();
         async move {
             running.send(()).ok();
-            if listens {
+            if is_cancellable {
                 context.cancel().cancelled().await;
                 return Ok(ToolResult::error("stopped half-way"));
             }
@@ -72,8 +73,8 @@ async fn cancellation_during_an_inference_ends_the_run() {
         Err(ModelError::Cancelled)
     });
     let (builder, model) = TestModel::playing([step]);
-    let process = ToolContext::new().with_cancel(cancel);
-    let error = builder.context(process).build().unwrap().run("go").await.unwrap_err();
+    let context = ToolContext::new().with_cancel(cancel);
+    let error = builder.context(context).build().unwrap().run("go").await.unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::Cancelled);
     assert_eq!(model.events_named("finished")[0]["stop"], "cancelled");
 }
@@ -82,13 +83,13 @@ async fn cancellation_during_an_inference_ends_the_run() {
 async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
     let (listening, mut started) = stuck("listening", true);
     let (builder, _) = TestModel::playing([call([("listening", json!({}))])]);
-    let process = CancellationToken::new();
-    let context = ToolContext::new().with_cancel(process.clone());
+    let conversation_token = CancellationToken::new();
+    let context = ToolContext::new().with_cancel(conversation_token.clone());
     let mut conversation = builder.tools([listening]).context(context).build().unwrap();
     let run = conversation.turn("go").cancel(CancellationToken::new()).run();
     let canceller = async {
         started.recv().await;
-        process.cancel();
+        conversation_token.cancel();
     };
     let (ended, ()) = tokio::join!(run, canceller);
     assert_eq!(ended.unwrap_err().outcome.stop, StopReason::Cancelled);
@@ -101,7 +102,7 @@ async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
     let (builder, model) = TestModel::playing([call([("look", json!({})), ("deaf", json!({}))]), reply("Still here.")]);
     let mut conversation = builder.tools([echo("look"), deaf]).build().unwrap();
     tokio::select! {
-        _ = conversation.run("go") => panic!("it cannot end"),
+        _ = conversation.run("go") => panic!("the run cannot end"),
         _ = started.recv() => {}
     }
     assert_valid(conversation.history());
@@ -158,6 +159,7 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
     assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
 }
 
+/// Returns a tool that fails with an error for the operator.
 pub(super) fn operator_failure(name: &str) -> Arc<dyn Tool> {
     tool(name, |_, _| {
         let error = Error::new(
@@ -175,7 +177,7 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
     let step = call([
         ("look", json!({})),
         ("db", json!({})),
-        ("unborn", json!({})),
+        ("nowhere", json!({})),
         ("look", json!({})),
     ]);
     let (builder, _) = TestModel::playing([step]);
@@ -211,12 +213,16 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
 // accept: 93
 #[tokio::test]
 async fn calls_after_an_operator_error_do_not_run() {
-    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+    let add_late_tool = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "db" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
     };
     let (builder, _) = TestModel::playing([call([("db", json!({})), ("late", json!({}))])]);
-    let mut conversation = builder.tools([operator_failure("db")]).strategy(bring).build().unwrap();
+    let mut conversation = builder
+        .tools([operator_failure("db")])
+        .strategy(add_late_tool)
+        .build()
+        .unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert_valid(&error.outcome.history);
     assert!(tool_results(&error.outcome.history)[1].contains("not run: another tool"));

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::ChatDelta;
 use toolwit_core::{OutputSink, ProviderBlock};
 
-/// Records everything that a user sees, with its kind.
+/// Records the streamed texts, the reasoning and the announced calls, each with its kind.
 #[derive(Default)]
 struct Screen(Mutex<Vec<String>>);
 
@@ -43,7 +43,7 @@ fn block(data: &str) -> ProviderBlock {
 
 // accept: 16
 #[tokio::test]
-async fn reasoning_text_and_each_call_reach_the_user_as_they_come() {
+async fn reasoning_text_and_each_call_reach_the_user_as_they_arrive() {
     let piece = |index, name, arguments| ChatDelta::Call { index, name, arguments };
     let first: Step = Box::new(move |request| {
         request.emit(ChatDelta::Reasoning("Hm."));
@@ -151,14 +151,14 @@ async fn a_paused_response_is_sent_back_and_continued() {
 }
 
 #[tokio::test]
-async fn pauses_end_by_their_number_and_by_the_budgets_of_the_run() {
+async fn too_many_pauses_and_an_exhausted_budget_end_the_run() {
     let run = async |builder: ConversationBuilder| builder.build().unwrap().run("go").await.unwrap_err().failure;
-    let many = || std::iter::repeat_with(paused).take(20);
-    let (builder, model) = TestModel::playing(many());
+    let twenty_pauses = || std::iter::repeat_with(paused).take(20);
+    let (builder, model) = TestModel::playing(twenty_pauses());
     let failure = run(builder).await;
     assert!(matches!(failure, RunFailure::Model(ModelError::Paused)), "{failure:?}");
     assert_eq!(model.request_count(), 9);
-    let (builder, model) = TestModel::playing(many());
+    let (builder, model) = TestModel::playing(twenty_pauses());
     let limits = LoopLimits {
         tokens_max: Some(40),
         ..LoopLimits::default()

@@ -10,7 +10,7 @@ use toolwit_core::{Artifact, Blackboard, BlackboardSharing, MemoryBlackboard};
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
 struct WorksToFind {
-    /// Whose works.
+    /// The composers of the works.
     composers: Vec<String>,
     max: Option<u8>,
 }
@@ -31,14 +31,14 @@ impl Agent for Finder {
 
     async fn run(&self, task: Value, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let board = context.blackboard()?;
-        let known = board.entries().len();
+        let entry_count = board.entries().len();
         board
             .put(Artifact::new("Performance", task["composers"][0].clone()))
             .map_err(ToolError::Model)?;
         board
             .put(Artifact::new("Note", json!("hm")))
             .map_err(ToolError::Model)?;
-        Ok(ToolResult::value(json!({ "known": known })))
+        Ok(ToolResult::value(json!({ "entries": entry_count })))
     }
 }
 
@@ -46,7 +46,7 @@ fn arguments(value: Value) -> Arguments {
     value.as_object().unwrap().clone()
 }
 
-fn board() -> (Arc<dyn Blackboard>, ToolContext) {
+fn blackboard() -> (Arc<dyn Blackboard>, ToolContext) {
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     board.put(Artifact::new("Venue", json!("hall"))).unwrap();
     let context = ToolContext::new().with_blackboard(board.clone());
@@ -74,14 +74,14 @@ async fn a_subagent_works_on_its_own_blackboard_and_shares_its_objects() {
             ("finder", "Finds performances.")
         );
         assert_eq!(definition.input_schema["required"], json!(["composers"]));
-        let (board, context) = board();
+        let (board, context) = blackboard();
         let result = subagent
             .call(arguments(json!({"composers": ["Bach"]})), &context)
             .await
             .unwrap();
         assert_eq!(
             result.artifacts,
-            [Artifact::new("finder", json!({"known": 2}))],
+            [Artifact::new("finder", json!({"entries": 2}))],
             "the venue and the task"
         );
         assert_eq!(kinds(&*board), ["Venue", "Performance", "Note"]);
@@ -95,7 +95,7 @@ async fn objects_are_shared_by_rule_and_an_invalid_task_is_refused() {
         .consuming::<WorksToFind>()
         .unwrap()
         .with_sharing(BlackboardSharing::Kinds(vec!["Performance".to_owned()]));
-    let (board, context) = board();
+    let (board, context) = blackboard();
     subagent
         .call(arguments(json!({"composers": ["Bach"]})), &context)
         .await

@@ -113,7 +113,7 @@ impl Resume {
         let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
         let waits_for_answer = wait.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
-        let needs_answers = !can_ask() && !waits_for_answer && !flags.asks_nothing();
+        let needs_answers = !can_ask() && !waits_for_answer && !flags.allows_every_call();
         let flags = flags.with_approvers(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         apply_decisions(&mut conversation, &self.decisions)?;

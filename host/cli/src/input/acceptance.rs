@@ -16,8 +16,8 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
 const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 
-/// Maximum length of a file name that encodes the path of a directory. A suffix of less than 50 characters follows, and file
-/// systems allow 255.
+/// Maximum length of a file name that encodes the path of a directory. A suffix of less than 50 characters follows, and
+/// file systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
 /// The record of an accepted proposal. A proposal is accepted at the moment when the file with the record is replaced.
@@ -57,8 +57,8 @@ pub(super) enum AcceptedGrants {
 /// The files in the configuration directory that belong to a project.
 pub(super) struct AcceptanceFiles {
     /// The copy of the grants.
-    grants: GrantsFile,
-    record: PathBuf,
+    grants_copy: GrantsFile,
+    record_path: PathBuf,
 }
 
 impl AcceptanceFiles {
@@ -69,8 +69,8 @@ impl AcceptanceFiles {
     pub(super) fn of_project(directory: &Path) -> Result<Self, Error> {
         let name = file_name(directory);
         Ok(Self {
-            grants: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
-            record: configuration_file(&format!("projects/{name}.accepted.toml"))?,
+            grants_copy: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
+            record_path: configuration_file(&format!("projects/{name}.accepted.toml"))?,
         })
     }
 
@@ -96,12 +96,12 @@ impl AcceptanceFiles {
     pub(super) fn accepted_grants(&self, record: Option<&AcceptanceRecord>) -> Option<PathBuf> {
         match record?.grants {
             Some(AcceptedGrants::None) => None,
-            Some(_) | None => Some(self.grants.path().to_owned()).filter(|grants| grants.exists()),
+            Some(_) | None => Some(self.grants_copy.path().to_owned()).filter(|grants| grants.exists()),
         }
     }
 
-    /// Replaces the record and, if the proposal has grants, their copy. If the record cannot be written, nothing changes. If
-    /// the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
+    /// Replaces the record and, if the proposal has grants, their copy. If the record cannot be written, nothing
+    /// changes. If the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
     ///
     /// # Errors
     /// If the record or the copy cannot be written.
@@ -123,7 +123,7 @@ impl AcceptanceFiles {
     fn complete(&self, record_file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
         if let Some(AcceptedGrants::Uncopied(text)) = &record.grants {
             let content = GrantsContent::parse(text.clone()).map_err(|error| self.unusable(&error))?;
-            self.grants.replace(&content)?;
+            self.grants_copy.replace(&content)?;
             record.grants = Some(AcceptedGrants::Copy);
             write(record_file, &record)?;
         }
@@ -131,19 +131,22 @@ impl AcceptanceFiles {
     }
 
     fn lock(&self) -> Result<LockedFile, Error> {
-        LockedFile::acquire(&self.record).map_err(|error| acceptance_error(&error))
+        LockedFile::acquire(&self.record_path).map_err(|error| acceptance_error(&error))
     }
 
     fn read_record(&self) -> Result<Option<AcceptanceRecord>, Error> {
-        match read_text_file(&self.record, RECORD_BYTES_MAX) {
+        match read_text_file(&self.record_path, RECORD_BYTES_MAX) {
             Ok(text) => toml::from_str(&text).map(Some).map_err(|error| self.unusable(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.unusable(&error)),
         }
     }
 
-    fn unusable(&self, why: &dyn std::fmt::Display) -> Error {
-        let message = format!("{} cannot be used: {why}", self.record.display());
+    fn unusable(&self, reason: &dyn std::fmt::Display) -> Error {
+        let message = format!(
+            "the accepted proposal in `{}` cannot be used: {reason}",
+            self.record_path.display()
+        );
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion("remove the file, and accept the project again with `toolwit trust`")
     }
@@ -156,8 +159,8 @@ fn write(record_file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Erro
         .map_err(|error| acceptance_error(&error))
 }
 
-fn acceptance_error(why: &dyn std::fmt::Display) -> Error {
-    let message = format!("the proposal cannot be accepted: {why}");
+fn acceptance_error(reason: &dyn std::fmt::Display) -> Error {
+    let message = format!("the proposal cannot be accepted: {reason}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 
@@ -201,13 +204,13 @@ mod tests {
 
     fn files(directory: &Path) -> AcceptanceFiles {
         AcceptanceFiles {
-            grants: GrantsFile::new(directory.join("p.toml")),
-            record: directory.join("p.accepted.toml"),
+            grants_copy: GrantsFile::new(directory.join("p.toml")),
+            record_path: directory.join("p.accepted.toml"),
         }
     }
 
     /// Returns the digest of the accepted proposal, and the text of the grants that apply.
-    fn in_force(files: &AcceptanceFiles) -> (Option<String>, Option<String>) {
+    fn accepted_state(files: &AcceptanceFiles) -> (Option<String>, Option<String>) {
         let record = files.read().unwrap();
         let grants = files.accepted_grants(record.as_ref());
         (
@@ -226,15 +229,15 @@ mod tests {
             .join(format!(".p.accepted.toml.{}.new", std::process::id()));
         fs::create_dir(&blocked).unwrap();
         assert!(files.accept(record("one"), Some(&grants("one"))).is_err());
-        assert_eq!(in_force(&files), (None, None));
+        assert_eq!(accepted_state(&files), (None, None));
         fs::remove_dir(&blocked).unwrap();
         files.accept(record("one"), Some(&grants("one"))).unwrap();
         let one = (Some("one".to_owned()), Some(grants("one").text().to_owned()));
-        assert_eq!(in_force(&files), one);
+        assert_eq!(accepted_state(&files), one);
         fs::create_dir(&blocked).unwrap();
         assert!(files.accept(record("two"), Some(&grants("two"))).is_err());
         assert!(files.accept(record("three"), None).is_err());
-        assert_eq!(in_force(&files), one);
+        assert_eq!(accepted_state(&files), one);
     }
 
     #[test]
@@ -247,31 +250,35 @@ mod tests {
         interrupted.grants = Some(AcceptedGrants::Uncopied(grants("two").text().to_owned()));
         write(&files.lock().unwrap(), &interrupted).unwrap();
         let two = |text: String| (Some("two".to_owned()), Some(text));
-        assert_eq!(in_force(&files), two(grants("two").text().to_owned()));
+        assert_eq!(accepted_state(&files), two(grants("two").text().to_owned()));
         // The user's later change of the copy stays.
-        files.grants.revoke("settings").unwrap();
-        let (_, changed) = in_force(&files);
+        files.grants_copy.revoke("settings").unwrap();
+        let (_, changed) = accepted_state(&files);
         assert!(!changed.unwrap().contains("greeting"));
     }
 
     #[test]
-    fn accepting_a_proposal_without_grants_ends_the_earlier_ones() {
+    fn accepting_a_proposal_without_grants_ends_the_earlier_grants() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         files.accept(record("one"), Some(&grants("one"))).unwrap();
         files.accept(record("two"), None).unwrap();
-        assert_eq!(in_force(&files), (Some("two".to_owned()), None));
+        assert_eq!(accepted_state(&files), (Some("two".to_owned()), None));
     }
 
     #[test]
     fn the_grants_of_an_earlier_version_stay_accepted() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
-        files.grants.replace(&grants("one")).unwrap();
-        assert_eq!(in_force(&files), (None, None), "a copy without a record grants nothing");
-        fs::write(&files.record, "digest = \"one\"\n[accepted]\n").unwrap();
+        files.grants_copy.replace(&grants("one")).unwrap();
+        assert_eq!(
+            accepted_state(&files),
+            (None, None),
+            "a copy without a record grants nothing"
+        );
+        fs::write(&files.record_path, "digest = \"one\"\n[accepted]\n").unwrap();
         let text = grants("one").text().to_owned();
-        assert_eq!(in_force(&files), (Some("one".to_owned()), Some(text)));
+        assert_eq!(accepted_state(&files), (Some("one".to_owned()), Some(text)));
     }
 
     #[test]

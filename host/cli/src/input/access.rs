@@ -34,7 +34,7 @@ pub(crate) fn parse_http_target(access: &str) -> Result<Option<RequestTarget>, E
     Ok(Some(target))
 }
 
-/// Checks what follows the first word of an access.
+/// Checks that an access has the name or the mode that its first word requires.
 fn check_name(verb: &str, name: &str) -> Result<(), Error> {
     let expected = match verb {
         "keyvalue" | "clock" | "random" => return Ok(()),

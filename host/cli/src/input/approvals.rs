@@ -12,7 +12,7 @@ use toolwit::registry::OperatorPolicy;
 use toolwit::tool::{ApprovalMode, ApprovalPolicy};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The environment variable with the path of the policy file, used without the option.
+/// The environment variable with the path of the policy file. The option `--policy` takes precedence.
 const VARIABLE: &str = "TOOLWIT_POLICY";
 
 /// Options for the approval of calls.
@@ -20,7 +20,8 @@ const VARIABLE: &str = "TOOLWIT_POLICY";
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Approval of calls")]
 pub(crate) struct ApprovalFlags {
-    /// When a call needs your approval: never, first-time, writes, always or deny [default: that of the policy file, or writes]
+    /// When a call needs your approval: never, first-time, writes, always or deny [default: that of the policy file, or
+    /// writes]
     #[arg(long, value_name = "MODE")]
     approve: Option<ApprovalMode>,
     /// Path to the policy file [env: TOOLWIT_POLICY] [default: toolwit/policy.toml in the configuration directory]

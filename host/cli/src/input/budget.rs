@@ -22,7 +22,8 @@ pub(crate) struct BudgetFlags {
     /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
     #[arg(long, value_name = "USD")]
     cost: Option<f64>,
-    /// Path to a file with prices and context sizes of models [default: toolwit/models.toml in the configuration directory]
+    /// Path to a file with prices and context sizes of models [default: toolwit/models.toml in the configuration
+    /// directory]
     #[arg(long, value_name = "FILE")]
     model_table: Option<PathBuf>,
     /// Give the model tools that show its budget and usage
@@ -80,18 +81,18 @@ impl BudgetFlags {
         let default_path = || configuration_file("models.toml").ok().filter(|path| path.exists());
         if let Some(path) = self.model_table.clone().or_else(default_path) {
             let text = read_text(format!("@{}", path.display()), PROJECT_BYTES_MAX, cancel).await?;
-            let extension = ModelTable::parse(&text).map_err(|error| in_model_table(&path, error))?;
+            let extension = ModelTable::parse(&text).map_err(|error| model_table_error(&path, error))?;
             table = table.extended_with(extension);
         }
-        let mut described = DescribedModel::new(model.clone());
+        let mut described_model = DescribedModel::new(model.clone());
         if model.context_tokens().is_none()
             && let Some(tokens) = table.context_tokens(model.name())
         {
-            described = described.with_context_tokens(tokens);
+            described_model = described_model.with_context_tokens(tokens);
         }
         match table.price(model.name()) {
             _ if model.price().is_some() => {}
-            Some(price) => described = described.with_price(price),
+            Some(price) => described_model = described_model.with_price(price),
             None if self.cost.is_none() => {}
             None => {
                 let message = format!(
@@ -105,12 +106,12 @@ impl BudgetFlags {
                 return Err(Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(hint));
             }
         }
-        Ok(Arc::new(described))
+        Ok(Arc::new(described_model))
     }
 }
 
 /// Converts an error of a model table: adds the path of the table, and a hint with the form of its sections.
-fn in_model_table(path: &Path, error: Error) -> Error {
+fn model_table_error(path: &Path, error: Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
         .with_suggestion(

@@ -16,13 +16,13 @@ use toolwit::{Error, ErrorKind, Phase};
 pub(crate) enum CallArguments {
     /// A JSON object.
     Object(Arguments),
-    /// Words such as `name=John`, whose types follow from the tool's schema.
+    /// Words such as `name=John`. The types of the values follow from the tool's schema.
     Pairs(Vec<(String, String)>),
 }
 
 impl CallArguments {
-    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. Without words, there are
-    /// no arguments.
+    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. Without words,
+    /// there are no arguments.
     pub(crate) async fn read(words: Vec<String>, cancel: &CancellationToken) -> Result<Self, Error> {
         let is_json_document = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
         match <[String; 1]>::try_from(words) {
@@ -32,7 +32,8 @@ impl CallArguments {
         }
     }
 
-    /// Returns the arguments for a tool. The value of a string parameter is taken as it is. Any other value is parsed as JSON.
+    /// Returns the arguments for a tool. The value of a string parameter is taken as it is. Any other value is parsed
+    /// as JSON.
     pub(crate) fn for_tool(self, definition: &ToolDefinition) -> Arguments {
         match self {
             Self::Object(arguments) => arguments,
@@ -167,21 +168,21 @@ mod tests {
             "kind": {"enum": ["a", "b"]},
         }});
         let definition = ToolDefinition::new(ToolId::native("t"), "t", "", schema);
-        let given = words(&["name=5", "note=a=b", "count=5", "tags=[\"x\"]", "kind=a", "other=true"]);
-        let arguments = parse_pairs(given).unwrap().for_tool(&definition);
+        let pair_words = words(&["name=5", "note=a=b", "count=5", "tags=[\"x\"]", "kind=a", "other=true"]);
+        let arguments = parse_pairs(pair_words).unwrap().for_tool(&definition);
         let expected = json!({"name": "5", "note": "a=b", "count": 5, "tags": ["x"], "kind": "a", "other": true});
         assert_eq!(Value::Object(arguments), expected);
     }
 
     #[test]
     fn words_without_a_name_and_repeated_names_are_refused() {
-        for (given, why) in [
+        for (refused_words, reason) in [
             (&["name=a", "b"][..], "`b` is not of the form"),
             (&["=a", "b=c"], "`=a` is not of the form"),
             (&["a=1", "a=2"], "`a` is given twice"),
         ] {
-            let error = parse_pairs(words(given)).unwrap_err();
-            assert!(error.message.contains(why), "{error}");
+            let error = parse_pairs(words(refused_words)).unwrap_err();
+            assert!(error.message.contains(reason), "{error}");
         }
     }
 }

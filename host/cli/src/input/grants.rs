@@ -12,15 +12,15 @@ use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The environment variable with the path of the file, used without the option.
+/// The environment variable with the path of the grants file. The option `--grants` takes precedence.
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
 /// Options for the grants file.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GrantFlags {
-    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in
-    /// the configuration directory]
+    /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or
+    /// toolwit/grants.toml in the configuration directory]
     #[arg(long = "grants", value_name = "FILE")]
     grants_file: Option<PathBuf>,
 }

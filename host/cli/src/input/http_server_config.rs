@@ -185,8 +185,8 @@ impl HttpServerConfig {
 /// Reads a bearer token. A file that other users can read or write is an error.
 pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
     let text = read_private_text_file(path, TOKEN_BYTES_MAX).map_err(|error| {
-        // The error for a file with open permissions has no number. If the operating system denies the access, its
-        // error has one.
+        // The error for a file that other users can access has no error number of the operating system. The error for
+        // an access that the operating system denies has one.
         let is_open_to_others = error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
         if !is_open_to_others {
             return unreadable(path, "token", &error);

@@ -6,21 +6,21 @@ use super::project_trust::ProjectTrust;
 use toolwit::Error;
 use toolwit::registry::{IndexSettings, RemoteFile};
 
-/// The environment variable with the URL of the index, used without the option.
+/// The environment variable with the URL of the index. The option `--index` takes precedence.
 const VARIABLE: &str = "TOOLWIT_INDEX";
 
 /// Options for the package index.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct IndexFlags {
-    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the accepted
-    /// one of the project, or toolwit/index.toml in the configuration directory]
+    /// URL of the package index, with #sha256=DIGEST to accept only this content [env: TOOLWIT_INDEX] [default: the
+    /// accepted one of the project, or toolwit/index.toml in the configuration directory]
     #[arg(long = "index", value_name = "URL")]
     index_url: Option<String>,
 }
 
 impl IndexFlags {
-    /// Returns the first index that is set: by the option, the environment, the accepted project or the user. `None` if none
-    /// is set.
+    /// Returns the first index that is set: by the option, the environment, the accepted project or the user. `None` if
+    /// none is set.
     pub(crate) fn index(&self) -> Result<Option<RemoteFile>, Error> {
         let from_environment = || variable(VARIABLE).map(|url| url.to_string_lossy().into_owned());
         if let Some(url) = self.index_url.clone().or_else(from_environment) {

@@ -53,7 +53,7 @@ impl InterceptorFlags {
     /// Returns the interceptors of the options, then those that were accepted for the project, each once.
     ///
     /// # Errors
-    /// If the configuration of the project, or the record of what was accepted of it, cannot be read.
+    /// If the configuration of the project, or the record of its acceptance, cannot be read.
     pub(crate) fn all(&self) -> Result<Vec<InterceptorSettings>, Error> {
         let project = ProjectTrust::find()?;
         let accepted = project.accepted_interceptors().iter();

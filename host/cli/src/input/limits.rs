@@ -62,8 +62,8 @@ pub(crate) struct LimitFlags {
 }
 
 impl LimitFlags {
-    /// Returns the limits that the options set, and those of the project for which no option is set. Limits that neither sets
-    /// have their defaults.
+    /// Returns the limits that the options set, and the limits of the project for which no option is set. A limit that
+    /// neither sets stays unset, so that its default applies.
     pub(crate) fn overrides(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
         let overrides = LimitOverrides {
@@ -105,8 +105,8 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the
-    /// context of a known model]
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of
+    /// the context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     #[serde(deserialize_with = "deserialize_in_range::<_, _, 1000, { u64::MAX }>")]
     context_tokens: Option<u64>,
@@ -143,12 +143,14 @@ impl RunLimitFlags {
 }
 
 /// Deserializes a stored number, with the same range as the option.
-pub(super) fn deserialize_in_range<'de, D, N, const MIN: u64, const MAX: u64>(stored: D) -> Result<Option<N>, D::Error>
+pub(super) fn deserialize_in_range<'de, D, N, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<Option<N>, D::Error>
 where
     D: Deserializer<'de>,
     N: Deserialize<'de> + Into<u64> + Copy,
 {
-    let number = Option::<N>::deserialize(stored)?;
+    let number = Option::<N>::deserialize(deserializer)?;
     match number.map(N::into) {
         Some(value) if !(MIN..=MAX).contains(&value) => Err(D::Error::custom(format_args!(
             "{value} is not in the range of the option"
@@ -190,9 +192,9 @@ mod tests {
                 Amount::Count(count) => count.to_string(),
                 amount => amount.to_string().replace(' ', ""),
             };
-            let is_listed = [format!("[default: {default}]"), format!("[default: {default},")];
+            let default_texts = [format!("[default: {default}]"), format!("[default: {default},")];
             assert!(
-                is_listed.iter().any(|text| help.contains(text)),
+                default_texts.iter().any(|text| help.contains(text)),
                 "{flag}: {help}, not {default}"
             );
         }
@@ -203,14 +205,14 @@ mod tests {
     fn options_take_precedence_over_the_project() {
         let file = "[limits]\nhost_calls = 5\nfuel = 6\n[run]\niterations = 7\ncalls = 8\n";
         let project: ProjectLimits = toml::from_str(file).unwrap();
-        let nothing = ProjectLimits::default();
+        let no_accepted_limits = ProjectLimits::default();
         let flags = LimitFlags {
             fuel: Some(1),
             ..LimitFlags::default()
         };
-        let request = flags.overrides(&project.of_calls(&nothing));
+        let overrides = flags.overrides(&project.of_calls(&no_accepted_limits));
         assert_eq!(
-            (request.fuel_max, request.host_calls_max, request.wall_max),
+            (overrides.fuel_max, overrides.host_calls_max, overrides.wall_max),
             (Some(1), Some(5), None)
         );
         let flags = RunLimitFlags {
@@ -224,7 +226,7 @@ mod tests {
         };
         let replayed = flags.override_limits(recorded);
         assert_eq!((replayed.calls_max, replayed.context_tokens_max), (2, Some(5000)));
-        let limits = flags.limits(&project.of_runs(&nothing));
+        let limits = flags.limits(&project.of_runs(&no_accepted_limits));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }
 }

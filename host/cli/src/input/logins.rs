@@ -11,10 +11,10 @@ use toolwit::tool::file::LockedFile;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The name of the file in the data directory. Only its owner may read it.
-const FILE: &str = "mcp-logins.toml";
+const FILE_NAME: &str = "mcp-logins.toml";
 
-/// The directory in the data directory with a lock for the renewal of each login.
-const LOCKS: &str = "mcp-logins";
+/// The name of the directory in the data directory that has a lock file for the renewal of each login.
+const LOCKS_NAME: &str = "mcp-logins";
 
 /// The logins of the user, in a file of the data directory that only the user may read.
 pub(super) struct UserLogins {
@@ -26,8 +26,8 @@ impl UserLogins {
     /// Returns the logins, or `None` without a home directory.
     pub(super) fn find() -> Option<Self> {
         Some(Self {
-            store: SecretStore::new(data_path(FILE)?),
-            locks: data_path(LOCKS)?,
+            store: SecretStore::new(data_path(FILE_NAME)?),
+            locks: data_path(LOCKS_NAME)?,
         })
     }
 }

@@ -60,8 +60,8 @@ impl McpFlags {
         Ok(McpServers::new(&self.config()?, &Self::client_options(secrets)))
     }
 
-    /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server receives
-    /// those that its configuration names.
+    /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server
+    /// receives only those that its configuration names.
     pub(crate) fn client_options(secrets: &SecretFlags) -> ClientOptions {
         let options = ClientOptions::default().with_values(HostValues {
             secrets: secrets.path().ok().map(SecretStore::new),
@@ -87,11 +87,11 @@ impl McpFlags {
             }
             return Ok(config);
         }
-        let user = configuration_file(USER_FILE).ok().filter(|file| file.exists());
-        let user = user.map_or_else(|| Ok(McpConfig::default()), |file| read_config(&file))?;
-        let project = ProjectTrust::find()?.accepted_servers();
+        let user_file = configuration_file(USER_FILE).ok().filter(|file| file.exists());
+        let user_config = user_file.map_or_else(|| Ok(McpConfig::default()), |file| read_config(&file))?;
+        let project_config = ProjectTrust::find()?.accepted_servers();
         // A server of the user replaces one of the project with the same name.
-        Ok(project.merged_with(user))
+        Ok(project_config.merged_with(user_config))
     }
 }
 

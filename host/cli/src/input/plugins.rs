@@ -160,7 +160,8 @@ impl PluginFlags {
         with_authority(self.builder_without_grants(limits)?, authority)
     }
 
-    /// Returns a builder like [`PluginFlags::builder_without_grants`]. With servers, there need not be plugins.
+    /// Returns a builder like [`PluginFlags::builder_without_grants`]. If there are servers, no plugin directory is
+    /// required.
     fn builder_for_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
         let has_plugins = !self.directories.is_empty()
             || !environment_directories().is_empty()
@@ -185,8 +186,8 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // No plugin may access the configuration directory. It contains grants, secrets and accepted proposals of projects,
-        // also those that this command does not use.
+        // No plugin may access the configuration directory. It contains grants, secrets and accepted proposals of
+        // projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
@@ -203,7 +204,8 @@ impl PluginFlags {
         Ok(self.store.add_to(builder))
     }
 
-    /// Returns the directory to add packages to: that of the option or the environment, or `tools`, which may not exist yet.
+    /// Returns the directory to add packages to: that of the option or the environment, or `tools`, which may not exist
+    /// yet.
     ///
     /// # Errors
     /// If there are several directories, or the only one is a file.
@@ -216,8 +218,8 @@ impl PluginFlags {
         match chosen.as_slice() {
             [] => Ok(DEFAULT_DIRECTORY.into()),
             [directory] if !directory.is_file() => Ok(directory.clone()),
-            others => {
-                let message = match others {
+            directories => {
+                let message = match directories {
                     [file] => format!("the plugin directory `{}` is a file", file.display()),
                     _ => "several plugin directories are given, and packages are added to one".to_owned(),
                 };

@@ -12,7 +12,7 @@ use toolwit::{Error, ErrorKind, Phase};
 const CLIENT_FILE: &str = ".mcp.json";
 
 /// The servers that a project proposes. A server can start a program and receive values of the user's environment.
-/// Therefore no server applies before the user has accepted it.
+/// Therefore no server is used before the user has accepted it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectServers {
     config: McpConfig,
@@ -21,16 +21,17 @@ pub(crate) struct ProjectServers {
 }
 
 impl ProjectServers {
-    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the log, and
-    /// its servers are not used.
+    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the
+    /// log, and its servers are not used.
     ///
     /// # Errors
     /// If `toolwit.toml` is invalid.
     pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
         let (client_config, client_text) = read_client_servers(&directory.join(CLIENT_FILE));
-        let (own_config, own_text) = read_own_servers(&directory.join(Project::FILE_NAME))?;
-        let config = client_config.merged_with(own_config);
-        let digest = (!config.is_empty()).then(|| sha256(&format!("{}:{own_text}{client_text}", own_text.len())));
+        let (project_config, project_text) = read_project_servers(&directory.join(Project::FILE_NAME))?;
+        let config = client_config.merged_with(project_config);
+        let digest =
+            (!config.is_empty()).then(|| sha256(&format!("{}:{project_text}{client_text}", project_text.len())));
         Ok(Self { config, digest })
     }
 
@@ -128,8 +129,8 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
             login.scopes.join(", ")
         ));
     }
-    let document = login.client_metadata_url.as_ref().map(ToString::to_string);
-    let client = login.client_id.clone().or(document);
+    let metadata_url = login.client_metadata_url.as_ref().map(ToString::to_string);
+    let client = login.client_id.clone().or(metadata_url);
     lines.extend(client.map(|client| format!("the issuer of {name} receives the client {client}")));
     let secret = login.client_secret.iter();
     lines.extend(secret.map(|secret| format!("the issuer of {name} receives the client secret {secret}")));
@@ -137,7 +138,7 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
 }
 
 /// Reads the tables `[mcp.NAME]`. Returns their text in a form that does not depend on other tables.
-fn read_own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
+fn read_project_servers(file: &Path) -> Result<(McpConfig, String), Error> {
     if !file.is_file() {
         return Ok((McpConfig::default(), String::new()));
     }

@@ -1,14 +1,14 @@
 //! The proposals of the project in the current directory, and the part that the user accepted.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, list interceptors,
-//! enable WASI 0.3, and configure MCP servers. Anyone who can change the project, such as the author of a cloned
-//! repository, can change these settings. Therefore they grant nothing, raise no limit and start no server until the user
-//! accepts them.
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, list
+//! interceptors, enable WASI 0.3, and configure MCP servers. Anyone who can change the project, such as the author of a
+//! cloned repository, can change these settings. Therefore they grant nothing, raise no limit and start no server until
+//! the user accepts them.
 //!
 //! `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to
 //! the user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and
-//! the accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project enables
-//! it.
+//! the accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project
+//! enables it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,8 @@ pub(crate) enum Trust {
     NotAccepted,
     /// The proposal is accepted and applies.
     Accepted,
-    /// An earlier proposal is accepted, and the project has changed since. The docs of this module list what still applies.
+    /// An earlier proposal is accepted, and the project has changed since. The docs of this module list what still
+    /// applies.
     Changed,
 }
 
@@ -89,7 +90,8 @@ impl ProjectTrust {
     /// Reads the project in the current directory, and what the user accepted of it.
     ///
     /// # Errors
-    /// If the configuration of the project or the record is invalid.
+    /// If the current directory cannot be used, or the configuration of the project or the record cannot be read or is
+    /// invalid.
     pub(crate) fn find() -> Result<Self, Error> {
         let directory = fs::canonicalize(".").map_err(|error| {
             let message = format!("the current directory cannot be used: {error}");
@@ -155,7 +157,8 @@ impl ProjectTrust {
         }
     }
 
-    /// Accepts a proposal in place of the earlier one. If it has no grants, the earlier grants end.
+    /// Accepts a proposal in place of the earlier one. If it has no grants, the earlier grants are not accepted any
+    /// more.
     ///
     /// # Errors
     /// If there is no configuration directory, or the record or the copy of the grants cannot be written.
@@ -176,8 +179,8 @@ impl ProjectTrust {
 
     /// Returns the path of the accepted grants.
     ///
-    /// They apply even if the project no longer proposes any. Otherwise, a plugin that can write to the project could replace
-    /// them with the user's other grants.
+    /// They apply even if the project no longer proposes any. Otherwise, a plugin that can write to the project could
+    /// replace them with the user's other grants.
     pub(crate) fn accepted_grants(self) -> Option<PathBuf> {
         self.accepted_grants
     }

@@ -21,8 +21,8 @@ use toolwit::registry::Project;
 
 /// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
-/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are
-/// stored as paths only, because what is allowed is read again for each run. For the paths of grants and policies, the
+/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies
+/// are stored as paths only, because each run reads their content again. For the paths of grants and policies, the
 /// environment has precedence over the session.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -66,7 +66,7 @@ pub(crate) struct RunOptions {
     pub(crate) run_limits: RunLimitFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
-    /// The time for which a call without a terminal waits for its approval.
+    /// The time for which a call waits for its approval if there is no terminal.
     #[clap(skip)]
     pub(crate) ask_later: Option<Span>,
 }
@@ -84,27 +84,27 @@ impl RunOptions {
     /// Returns the options for use in another directory and another environment.
     ///
     /// # Errors
-    /// If the current directory, the configuration of the project, or the record of what was accepted of it cannot be read.
+    /// If the current directory, the configuration of the project, or the record of its acceptance cannot be read.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
-        let mut flags = self.clone();
-        flags.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;
+        let mut options = self.clone();
+        options.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;
         if !self.roles.is_empty() && self.groups.is_none() {
-            flags.groups = Some(PathBuf::from(Project::FILE_NAME));
+            options.groups = Some(PathBuf::from(Project::FILE_NAME));
         }
-        flags.groups = flags.groups.as_deref().map(absolute).transpose()?;
-        flags.plugins = self.plugins.for_other_directory()?;
-        flags.mcp = self.mcp.for_other_directory()?;
-        flags.authority = self.authority.for_other_directory()?;
-        flags.interceptors = self.interceptors.for_other_directory()?;
-        flags.approvals = self.approvals.for_other_directory()?;
-        flags.budget = self.budget.for_other_directory()?;
-        Ok(flags)
+        options.groups = options.groups.as_deref().map(absolute).transpose()?;
+        options.plugins = self.plugins.for_other_directory()?;
+        options.mcp = self.mcp.for_other_directory()?;
+        options.authority = self.authority.for_other_directory()?;
+        options.interceptors = self.interceptors.for_other_directory()?;
+        options.approvals = self.approvals.for_other_directory()?;
+        options.budget = self.budget.for_other_directory()?;
+        Ok(options)
     }
 
     /// Returns these options, completed with the stored options of a session.
     ///
     /// # Errors
-    /// The reason why a stored value is not valid.
+    /// If a stored value is not valid.
     pub(crate) fn completed_with(&self, stored: &Self) -> Result<Self, serde_json::Error> {
         let mut base = without_unset(serde_json::to_value(stored)?);
         if self.mcp.is_set() {

@@ -24,6 +24,7 @@ impl SecretFlags {
         Ok(Self { secrets_file })
     }
 
+    /// Returns the path of the secrets file, which need not exist.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         self.secrets_file
             .clone()

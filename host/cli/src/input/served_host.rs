@@ -16,7 +16,7 @@ use toolwit::{Error, ErrorKind, Exposure, Phase, Toolwit};
 use toolwit_mcp_server::ServedContent;
 
 /// Maximum number of broken packages that a server names at its start.
-const BROKEN_SHOWN: usize = 5;
+const BROKEN_SHOWN_MAX: usize = 5;
 
 /// Selects the tools that clients may call, their grants and their limits.
 #[derive(Clone, Debug, clap::Args)]
@@ -60,8 +60,8 @@ impl ServedHostFlags {
         }
     }
 
-    /// Builds the host. `grants` is the path to a grants file that replaces the one of the options. The host does not wait for
-    /// dynamic tools, and follows changes in the plugin directories.
+    /// Builds the host. `grants` is the path to a grants file that replaces the one of the options. The host does not
+    /// wait for dynamic tools, and follows changes in the plugin directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {
             // The watcher accepts a missing directory, but a misspelt path should not look like an empty directory.
@@ -72,30 +72,31 @@ impl ServedHostFlags {
             }
         }
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
-        let mut host = with_word_vectors(self.interceptors.add_to(host)?);
+        let builder = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
+        let mut builder = with_word_vectors(self.interceptors.add_to(builder)?);
         if let Some(grants) = grants {
-            host = host.grants(grants);
+            builder = builder.grants(grants);
         }
-        let host = host.exposure(exposure).watch(WatchOptions::default());
-        host.background_discovery().build().await
+        let builder = builder.exposure(exposure).watch(WatchOptions::default());
+        builder.background_discovery().build().await
     }
 }
 
-/// Prints a warning for each broken package, because its tools are not served. Beyond [`BROKEN_SHOWN`], only their number.
+/// Prints a warning for each broken package, because its tools are not served. Beyond [`BROKEN_SHOWN_MAX`], only their
+/// number.
 pub(crate) fn warn_about_broken(printer: Printer, registry: &Registry) {
     let packages = registry.packages().iter();
     let broken: Vec<_> = packages
         .filter_map(|package| Some((package, package.reason()?)))
         .collect();
-    for (package, reason) in broken.iter().take(BROKEN_SHOWN) {
+    for (package, reason) in broken.iter().take(BROKEN_SHOWN_MAX) {
         printer.warn(format_args!("`{}` is not served: {}", package.name, reason.message));
     }
-    let others = broken.len().saturating_sub(BROKEN_SHOWN);
-    if others > 0 {
+    let omitted_count = broken.len().saturating_sub(BROKEN_SHOWN_MAX);
+    if omitted_count > 0 {
         printer.warn(format_args!(
             "not served either: {}; `toolwit list` shows the reasons",
-            counted(others, "other broken package")
+            counted(omitted_count, "other broken package")
         ));
     }
 }

@@ -8,7 +8,7 @@ use toolwit::mcp::McpConfig;
 use toolwit::tool::file::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Reads a file with servers.
+/// Reads a file with servers: JSON if the file name ends in `.json`, otherwise TOML.
 pub(super) fn read_config(file: &Path) -> Result<McpConfig, Error> {
     let text = read_config_text(file)?;
     let is_json = file
@@ -31,8 +31,8 @@ pub(super) fn read_config(file: &Path) -> Result<McpConfig, Error> {
 
 /// Reads a regular file of limited size.
 pub(super) fn read_config_text(file: &Path) -> Result<String, Error> {
-    let unreadable = |kind, why: &dyn std::fmt::Display| {
-        let message = format!("the MCP servers in {} cannot be read: {why}", file.display());
+    let unreadable = |kind, reason: &dyn std::fmt::Display| {
+        let message = format!("the MCP servers in {} cannot be read: {reason}", file.display());
         Error::new(kind, Phase::Registry, message)
     };
     read_text_file(file, MCP_CONFIG_BYTES_MAX).map_err(|error| match error.kind() {

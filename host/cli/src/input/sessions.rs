@@ -10,7 +10,7 @@ use toolwit::agent::SessionId;
 use toolwit::journal::SqliteJournalStore;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The environment variable with the path to the file.
+/// The environment variable with the path to the sessions file. The option `--sessions` takes precedence.
 const VARIABLE: &str = "TOOLWIT_SESSIONS";
 
 /// The name of the file in the user's data directory.
@@ -19,7 +19,8 @@ const FILE_NAME: &str = "sessions.db";
 /// Selects the file with the sessions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SessionFlags {
-    /// Path to the file with the sessions [env: TOOLWIT_SESSIONS] [default: toolwit/sessions.db in the user's data directory]
+    /// Path to the file with the sessions [env: TOOLWIT_SESSIONS] [default: toolwit/sessions.db in the user's data
+    /// directory]
     #[arg(long = "sessions", value_name = "FILE", global = true)]
     file: Option<PathBuf>,
 }
@@ -67,7 +68,8 @@ impl SessionFlags {
         })
     }
 
-    /// Opens the file to continue a session or to answer its questions. Then the options and approvals in the file apply.
+    /// Opens the file to continue a session or to answer its questions. Then the options and approvals in the file
+    /// apply.
     ///
     /// # Errors
     /// If the file cannot be opened. Also if it was not accepted, and nothing proves that this user created it on this
@@ -83,7 +85,8 @@ impl SessionFlags {
         if is_own {
             return Ok(store);
         }
-        // Earlier versions wrote no code. Without a code, only the file in the user's data directory counts as own.
+        // Earlier versions wrote no code. Without a code, only the file in the user's data directory counts as a
+        // file of this user.
         let is_claimable = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
         match key.filter(|_| is_claimable) {
             Some(key) => store.store_origin_code(key.code(&origin_text(&origin.id))).await?,
@@ -92,10 +95,10 @@ impl SessionFlags {
         Ok(store)
     }
 
-    /// Accepts the file as one of this user.
+    /// Stores a code of this user in the file, so that [`open_own`](Self::open_own) opens it.
     ///
     /// # Errors
-    /// If the file has no sessions or cannot be written, or the key of the user cannot be created.
+    /// If the file has no sessions, or cannot be opened or written, or the key of the user cannot be created.
     pub(crate) async fn accept(&self) -> Result<(), Error> {
         let store = self.open().await?;
         let key = UserKey::load().ok_or_else(|| {
@@ -126,7 +129,7 @@ impl SessionFlags {
     }
 }
 
-/// Returns the text whose authentication code marks a file of the user.
+/// Returns the text that the authentication code in a sessions file covers. The code marks a file of the user.
 fn origin_text(id: &str) -> String {
     format!("sessions file: {id}")
 }

@@ -57,7 +57,7 @@ impl WithheldOption {
     }
 }
 
-/// Stores the options of the runs of a session, unless they are stored already. Secrets are not stored, only their sources.
+/// Stores the options of a session's runs, unless its latest stored options are the same. Credentials are not stored.
 ///
 /// # Errors
 /// If a path is not UTF-8, or the current directory or the project in it cannot be read.
@@ -88,7 +88,7 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
 /// the sandbox are not restored; a hint names them.
 ///
 /// # Errors
-/// If the stored options are not valid, or one that is not stored must be given again.
+/// If the stored options are not valid, or the command line does not repeat an option that was withheld from them.
 pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
     let Some((entry, settings)) = journal.settings() else {
         return Ok(cli_options);
@@ -211,7 +211,7 @@ fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
 /// Returns whether a text has a URL that can contain credentials: a user, a password, a query or a fragment. An invalid
 /// URL counts as one that can.
 fn has_credentials(text: &str, option: WithheldOption) -> bool {
-    // Schemes are not case-sensitive. ASCII lower case keeps the length of the text, so the position is valid in it.
+    // Schemes are not case-sensitive. ASCII lower case keeps all positions, so `start` is a position in `text` too.
     let lower = text.to_ascii_lowercase();
     let start = ["http://", "https://"]
         .iter()
@@ -244,7 +244,7 @@ mod tests {
         Printer::new(Format::Human, Verbosity::Quiet)
     }
 
-    /// Returns a later journal of a session with these settings.
+    /// Stores these settings in a session, and returns the reopened journal of the session.
     async fn journal(settings: Value) -> Journal {
         let (store, session) = (MemoryJournalStore::new(), "s".parse().unwrap());
         let journal = Journal::create(&store, &session).await.unwrap();
@@ -267,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn each_option_is_restored() {
         let command = RunOptions::augment_args(Command::new("test"));
-        // One that must be given again, one that excludes another, and one whose file must exist.
+        // `--wasi-p3` is not restored, `--no-mcp` excludes `--mcp`, and the file of `--policy` must exist.
         let excluded = ["wasi-p3", "no-mcp", "policy"];
         let mut flags = Vec::new();
         for argument in command.get_arguments() {
@@ -296,13 +296,13 @@ mod tests {
         let form = stored_form(&cli_options);
         let restored = restore(RunOptions::default(), &journal(form.clone()).await, printer()).unwrap();
         assert_eq!(stored_form(&restored), form);
-        let count: usize = form["options"].as_object().unwrap().values().map(leaves).sum();
+        let count: usize = form["options"].as_object().unwrap().values().map(count_leaves).sum();
         assert_eq!(count, flags.len(), "each option is in {form}");
     }
 
-    fn leaves(value: &Value) -> usize {
+    fn count_leaves(value: &Value) -> usize {
         match value {
-            Value::Object(fields) if !fields.contains_key("plugin") => fields.values().map(leaves).sum(),
+            Value::Object(fields) if !fields.contains_key("plugin") => fields.values().map(count_leaves).sum(),
             _ => 1,
         }
     }
@@ -376,11 +376,11 @@ mod tests {
                 base_url: url.map(str::to_owned),
                 ..RunOptions::default()
             };
-            let found: Vec<_> = withhold_credentials(&mut options)
+            let flags: Vec<_> = withhold_credentials(&mut options)
                 .into_iter()
                 .map(WithheldOption::flag)
                 .collect();
-            assert_eq!(found, withheld, "{model} {url:?}");
+            assert_eq!(flags, withheld, "{model} {url:?}");
             assert_eq!(options.base_url.is_none(), url.is_none() || withheld == ["--base-url"]);
         }
     }

@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::configuration::data_path;
 use toolwit::tool::file::LockedFile;
 
-/// The length of the key in bytes: that of the digest.
+/// Length of the key, in bytes. A SHA-256 digest has the same length.
 const KEY_BYTES: usize = 32;
 
 /// A key that only this user has on this machine. A text with a valid code was written by a command of this user, and
@@ -23,8 +23,7 @@ impl UserKey {
         data_path("user.key")
     }
 
-    /// Reads the key, and creates it if it does not exist. Returns `None` if the key cannot be read or created; no code is
-    /// valid then.
+    /// Reads the key, and creates it if it does not exist. Returns `None` if the key cannot be read or created.
     pub(crate) fn load() -> Option<Self> {
         let key = read_or_create(&Self::path()?).ok()?;
         Some(Self::from_bytes(key))
@@ -51,7 +50,7 @@ impl UserKey {
     }
 }
 
-/// Reads the key, or creates it. Replaces a key of another length, such as a part of a key that was written to a full disk.
+/// Reads the key, or creates it. Replaces a key of another length, such as one cut by a full disk.
 fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read(path)? {
         return Ok(key);
@@ -68,6 +67,7 @@ fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
+/// Reads the key. Returns `None` if the file does not exist, or if its key has another length.
 fn read(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     match fs::read(path) {
         Ok(key) => Ok(key.try_into().ok()),
@@ -87,12 +87,12 @@ mod tests {
         let path = directory.path().join("data/user.key");
         let created = read_or_create(&path).unwrap();
         assert_eq!(read_or_create(&path).unwrap(), created);
-        let (own, other) = (UserKey::from_bytes(created), UserKey::from_bytes([7; KEY_BYTES]));
-        let code = own.code("text");
-        assert!(own.verifies("text", &code));
-        assert!(!own.verifies("other text", &code) && !other.verifies("text", &code));
+        let (key, other_key) = (UserKey::from_bytes(created), UserKey::from_bytes([7; KEY_BYTES]));
+        let code = key.code("text");
+        assert!(key.verifies("text", &code));
+        assert!(!key.verifies("other text", &code) && !other_key.verifies("text", &code));
         for invalid in ["", "0", "zz", "é", &code[2..]] {
-            assert!(!own.verifies("text", invalid), "{invalid}");
+            assert!(!key.verifies("text", invalid), "{invalid}");
         }
     }
 

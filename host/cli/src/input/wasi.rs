@@ -10,7 +10,8 @@ use toolwit::sandbox::WasiVersions;
 #[derive(Clone, Copy, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WasiFlags {
-    /// Load components for WASI 0.3, for which wasmtime publishes no security patches [default: the setting of the project]
+    /// Load components for WASI 0.3, for which wasmtime publishes no security patches [default: the setting of the
+    /// project]
     #[arg(long)]
     wasi_p3: bool,
 }

@@ -12,9 +12,9 @@ const LABEL_COLUMNS: usize = 11;
 /// Width of the text column, for a terminal of 100 columns.
 const TEXT_COLUMNS: usize = 88;
 
-/// Maximum number of characters that are shown of a result, the arguments of a call or a summary. The trace and the history
-/// have the full text.
-const RESULT_CHARS_MAX: usize = 400;
+/// Maximum length of an excerpt of a result, of the arguments of a call or of a summary, in characters. The trace and
+/// the history have the full text.
+const EXCERPT_CHARS_MAX: usize = 400;
 
 /// Writes the prompt of the user.
 pub(crate) fn write_prompt(page: &mut Page, prompt: &str) {
@@ -62,7 +62,7 @@ pub(crate) fn write_calls(page: &mut Page, tool_calls: &[ToolCall]) {
     }
 }
 
-/// Writes the answer of another process about a call: the reason of a denial, or an approval.
+/// Writes a decision about a call that another process stored: a denial with its reason, or an approval.
 pub(crate) fn write_stored_answer(page: &mut Page, denial_reason: Option<&str>) {
     match denial_reason {
         Some(reason) => write_paragraph(page, WARN, "denied", &format!("by another process: {reason}")),
@@ -144,7 +144,7 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
     }
 }
 
-/// Describes the continuation of a run.
+/// Describes how a run was resumed.
 fn resume_text(changed: &[ToolName]) -> String {
     let names: Vec<_> = changed.iter().map(ToolName::as_str).collect();
     match names[..] {
@@ -194,7 +194,7 @@ fn write_paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     }
 }
 
-/// Wraps a line after spaces and commas. A longer word gets its own line.
+/// Wraps a line after spaces and commas. A word that is longer than a line gets its own line and is not broken.
 fn wrap_line(line: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut columns) = (0, 0, 0);
@@ -212,7 +212,7 @@ fn wrap_line(line: &str) -> Vec<&str> {
 }
 
 fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(RESULT_CHARS_MAX) {
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn long_result_is_cut_between_characters() {
-        let shown = excerpt(&"é".repeat(RESULT_CHARS_MAX + 1));
-        assert_eq!(shown.chars().count(), RESULT_CHARS_MAX + 1);
+        let shown = excerpt(&"é".repeat(EXCERPT_CHARS_MAX + 1));
+        assert_eq!(shown.chars().count(), EXCERPT_CHARS_MAX + 1);
         assert!(shown.ends_with('…'));
     }
 }

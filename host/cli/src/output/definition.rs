@@ -52,8 +52,8 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
     }
 }
 
-/// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. For an entity,
-/// the name is that of its type.
+/// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. An
+/// entity is shown with the name of its type.
 fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
     let required_names = definition.input_schema["required"].as_array();

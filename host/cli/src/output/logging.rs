@@ -12,26 +12,26 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Verbosity, write_stderr};
 
-/// Starts logging at the level of the verbosity. Dependencies log less than the library, and warnings and errors at most.
+/// Starts logging at the level of the verbosity. Dependencies log less than the library: warnings and errors at most.
 /// `telemetry` collects spans.
 pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send + Sync) {
-    let (own_level, other_level) = match verbosity {
+    let (library_level, dependency_level) = match verbosity {
         Verbosity::Quiet => (LevelFilter::ERROR, LevelFilter::OFF),
         Verbosity::Normal => (LevelFilter::WARN, LevelFilter::ERROR),
         Verbosity::Verbose => (LevelFilter::INFO, LevelFilter::WARN),
         Verbosity::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
     };
     let filter = Targets::new()
-        .with_target("toolwit", own_level)
-        .with_default(other_level);
-    // Fails only if a logger is already set, which is then used.
+        .with_target("toolwit", library_level)
+        .with_default(dependency_level);
+    // Fails only if a logger is already set. That logger is then used.
     let _ = tracing_subscriber::registry()
         .with(telemetry)
         .with(LogLines.with_filter(filter))
         .try_init();
 }
 
-/// Prints each event as one line of a [`Page`], because plugins choose the names and paths in it.
+/// Prints each event through a [`Page`], which makes the names and paths in it safe to print. Plugins can choose them.
 struct LogLines;
 
 impl<S: Subscriber> Layer<S> for LogLines {

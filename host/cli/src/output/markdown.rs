@@ -16,11 +16,11 @@ pub(crate) struct Layout {
     pub(crate) indent: usize,
 }
 
-/// The state of styling a Markdown text that arrives in pieces. Headings, code and bold text have their own styles. The
+/// A styler for a Markdown text that arrives in pieces. Headings, code and bold text have their own styles. The
 /// markers, such as `#` and `**`, are printed too.
 ///
-/// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of the host.
-/// Control and invisible characters are removed.
+/// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of
+/// the host. Control and invisible characters are removed.
 #[derive(Debug, Default)]
 pub(crate) struct Markdown {
     layout: Option<Layout>,
@@ -41,7 +41,7 @@ pub(crate) struct Markdown {
 }
 
 impl Markdown {
-    /// Creates the state at the beginning of a text. Without a layout, lines are neither wrapped nor indented.
+    /// Creates a styler for a new text. Without a layout, lines are neither wrapped nor indented.
     pub(crate) fn new(layout: Option<Layout>, base: Style) -> Self {
         Self {
             layout,
@@ -142,16 +142,16 @@ impl Markdown {
         let mut characters = word.chars().peekable();
         while let Some(c) = characters.next() {
             let is_literal = self.is_fenced || self.is_fence_line;
-            let is_code = c == '`' && !is_literal;
-            let is_bold = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_code;
+            let is_code_marker = c == '`' && !is_literal;
+            let is_bold_marker = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_code;
             // A marker has the style of the text that it marks, at both ends.
-            let style = if is_code { NAME } else { self.style() };
+            let style = if is_code_marker { NAME } else { self.style() };
             self.write_char(out, style, c);
-            if is_bold && let Some(second) = characters.next() {
+            if is_bold_marker && let Some(second) = characters.next() {
                 self.write_char(out, style, second);
                 self.is_bold = !self.is_bold;
             }
-            self.is_code ^= is_code;
+            self.is_code ^= is_code_marker;
         }
     }
 
@@ -191,7 +191,7 @@ impl Markdown {
         } else {
             out.push_str(&format!("{style}{c}{style:#}"));
         }
-        // A line that begins with a character of no width has begun, too.
+        // A character without width also begins the line, so that `indent` does not run again.
         self.column += width.max(usize::from(self.column == 0));
     }
 

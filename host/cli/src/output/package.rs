@@ -12,8 +12,8 @@ use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
-/// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`.
-/// Also has `wit_problem`, if the WIT file is not used.
+/// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods",
+/// "skipped"}`. Also has `wit_problem`, if the WIT file is not used.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -62,7 +62,7 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Describes an inspected component, which may be unusable.
+    /// Describes a component. `reason` is the error that makes it unusable.
     pub(crate) fn new(
         name: &'a str,
         path: &Path,
@@ -129,12 +129,12 @@ pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
     reasons
 }
 
-/// Returns the warning about a WIT file next to a component that is not used.
+/// Returns the warning that the WIT file next to a component is not used.
 pub(crate) fn wit_warning(plugin: &str, problem: &str) -> String {
     format!("`{plugin}.wit` is not used: {problem}")
 }
 
-/// The states of the compiled code of components: from the plugins of a host, and from the code cache.
+/// Finds the state of the compiled code of a component, in its loaded plugin or in the code cache.
 pub(crate) struct CodeStates {
     cached_digests: BTreeSet<String>,
 }
@@ -151,7 +151,7 @@ impl CodeStates {
         }
     }
 
-    /// Returns the state of the compiled code of a component that no host has loaded.
+    /// Returns the state of the compiled code of a component, from the code cache alone.
     pub(crate) fn of_digest(&self, digest: &str) -> &'static str {
         if self.cached_digests.contains(digest) {
             "compiled"

@@ -27,10 +27,10 @@ const CONTINUATION_COLUMNS: usize = 4;
 
 /// Text under construction.
 ///
-/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible characters
-/// are removed, its length is limited unless it is a [`block`](Self::block), and its line breaks are indented further than the
-/// line. So it cannot control the terminal or forge a line of the host. The page adds colours itself. The printer removes them
-/// if the output is not a terminal.
+/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible
+/// characters are removed, its length is limited unless it is a [`block`](Self::block), and its further lines are
+/// indented more than its first line. So it cannot control the terminal or forge a line of the host. The page adds
+/// colours itself. The printer removes them if the output is not a terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(String);
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_rounded() {
+    fn sizes_and_counts_have_units() {
         let sizes = [999, 1_024, 183_190, 1_114_112, 2 << 30].map(size);
         assert_eq!(sizes, ["999 bytes", "1 KiB", "179 KiB", "1.0 MiB", "2.0 GiB"]);
         assert_eq!(

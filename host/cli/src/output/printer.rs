@@ -31,7 +31,7 @@ pub(crate) enum Format {
 /// The verbosity of the diagnostics on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
-    /// Errors only.
+    /// Errors only, with their hints.
     Quiet,
     /// Errors, warnings, hints and progress.
     Normal,
@@ -67,8 +67,9 @@ impl Printer {
         write_stdout(&for_terminal(page.to_string(), terminal_size_of(io::stdout())))
     }
 
-    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it unchanged except
-    /// for control characters. On a terminal its lines are indented, so that none looks like a line of the host.
+    /// Prints the text of a tool or a model, which is the result of the command. A pipe or a file receives it without
+    /// control and invisible characters. On a terminal, its lines are indented as well, so that none looks like a line
+    /// of the host.
     pub(crate) fn untrusted_text(self, text: &str) -> Result<(), Failure> {
         let terminal = terminal_size_of(io::stdout());
         if terminal.is_none() {
@@ -127,7 +128,8 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint about how to allow the access.
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint about how to allow the
+    /// access.
     pub(crate) fn print_denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {
@@ -212,13 +214,13 @@ pub(crate) fn write_stderr(page: &Page) {
     write_stderr_text(&for_terminal(page.to_string(), terminal_size_of(io::stderr())));
 }
 
-/// Writes text that has its styles and line breaks to standard error.
+/// Writes text to standard error that is already styled and wrapped.
 pub(crate) fn write_stderr_text(text: &str) {
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// Returns a text with its lines wrapped between words, for a terminal.
+/// Wraps the lines of a text between words, if the output is a terminal.
 fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
     match terminal {
         Some((Width(columns), _)) => wrap(&text, columns.into()),

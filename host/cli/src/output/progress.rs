@@ -33,7 +33,7 @@ pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Fut
 /// A progress line, which is removed on drop.
 pub(crate) struct Spinner {
     bar: ProgressBar,
-    /// Whether something else has the terminal, such as a question.
+    /// Whether something else uses the terminal, such as a question.
     is_paused: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ impl Spinner {
             .set_message(printable(line).chars().take(TEXT_CHARS_MAX).collect::<String>());
     }
 
-    /// Draws the line with another text, and measures its time from now.
+    /// Draws the line with another text, and restarts its time. While the line is paused, only replaces the text.
     pub(crate) fn restart(&self, text: &str) {
         self.set_text(text);
         if !self.is_paused.load(Ordering::Relaxed) {

@@ -14,7 +14,7 @@ const FIELDS_MAX: usize = 6;
 pub(crate) fn phrase_of_property(schema: &Value, is_required: bool) -> String {
     let phrase = phrase(schema);
     match phrase.strip_suffix(" or null") {
-        Some(rest) if !is_required => rest.to_owned(),
+        Some(non_null_phrase) if !is_required => non_null_phrase.to_owned(),
         _ => phrase,
     }
 }
@@ -204,8 +204,8 @@ fn case_name(schema: &Value) -> Option<&str> {
     single_property(schema.as_object()?).map(|(name, _)| name.as_str())
 }
 
-/// Returns the object schema whose properties are written: the schema itself, or that of its first alternative or of
-/// its array items. `None` for an entity, a case with a payload, and values without properties.
+/// Returns the object schema that has the properties to write: the schema itself, or that of its first alternative or
+/// of its array items. `None` for an entity, a case with a payload, and values without properties.
 pub(crate) fn object_within(schema: &Value) -> Option<&Value> {
     let fields = schema.as_object()?;
     if entity_type_name(fields).is_some() || single_property(fields).is_some() {

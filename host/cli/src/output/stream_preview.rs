@@ -1,6 +1,7 @@
 //! The end of a text that a model is producing, on one line.
 
-/// Maximum length of the preview, in characters. It fits on a line of a terminal with the name of the model and the time.
+/// Maximum length of the preview, in characters. It fits on a line of a terminal with the name of the model and the
+/// time.
 const CHARS_MAX: usize = 48;
 
 /// The end of a streamed text.

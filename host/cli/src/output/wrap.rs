@@ -5,7 +5,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Minimum number of columns for the text of a wrapped line.
 const TEXT_COLUMNS_MIN: usize = 20;
 
-/// Indentation of continued lines, in addition to that of their line.
+/// Indentation of continued lines in addition to that of their line, in columns.
 const CONTINUATION_COLUMNS: usize = 2;
 
 /// Wraps the lines of a text that are longer than `columns`. Continued lines are indented further than their line, so
@@ -78,14 +78,15 @@ fn push_broken(word: &str, columns: usize, indent: usize, mut column: usize, wra
     column
 }
 
-/// Returns the maximum number of columns that a terminal uses for a text. Escape sequences have none, wide characters two. Some
-/// terminals draw the characters of a ligature or an emoji sequence separately, so the larger width counts.
+/// Returns the maximum number of columns that a terminal uses for a text. An escape sequence uses no columns, and a
+/// wide character two. Some terminals draw the characters of a ligature or an emoji sequence separately, so the larger
+/// width counts.
 fn width(text: &str) -> usize {
-    let width = |text: &str| {
-        let of_characters = text.chars().map(|c| c.width().unwrap_or_default()).sum();
-        text.width().max(of_characters)
+    let visible_width = |text: &str| {
+        let sum_of_characters = text.chars().map(|c| c.width().unwrap_or_default()).sum();
+        text.width().max(sum_of_characters)
     };
-    anstream::adapter::strip_str(text).map(width).sum()
+    anstream::adapter::strip_str(text).map(visible_width).sum()
 }
 
 #[cfg(test)]
@@ -110,8 +111,8 @@ mod tests {
     #[test]
     fn text_that_fills_the_terminal_does_not_begin_a_line() {
         let indents = ["", "    ", &" ".repeat(70)];
-        // Without a space, the padding and the forged beginning are one word. Some terminals draw the letters of a ligature
-        // apart.
+        // Without a space, the padding and the forged beginning are one word. Some terminals draw the letters of a
+        // ligature apart.
         let ligatures = "\u{644}\u{627}".repeat(30);
         let paddings = [
             " ".repeat(60),

@@ -13,7 +13,7 @@ pub(super) struct ExpectedResponse {
     pub(super) issuer: String,
     /// Whether the issuer names itself in every response (RFC 9207).
     pub(super) is_issuer_named: bool,
-    /// The secrets that must not come back in an error.
+    /// The secrets that must not appear in an error.
     pub(super) redaction: Redaction,
 }
 
@@ -52,7 +52,8 @@ impl AuthorizationResponse {
     /// Returns the code, and adds it to the redaction.
     ///
     /// # Errors
-    /// If the response is that of another issuer, does not name its issuer although it must, reports a refusal, or has no code.
+    /// If the response is that of another issuer, does not name its issuer although it must, reports a refusal, or has
+    /// no code.
     pub(super) fn into_code(self, expected: &ExpectedResponse) -> Result<Zeroizing<String>, String> {
         let redaction = &expected.redaction;
         if let Some(code) = &self.code {
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_to_another_login_is_none() {
+    fn only_a_response_with_the_state_belongs_to_the_login() {
         let belongs = |query: &str| AuthorizationResponse::parse(query).belongs_to(&expected(false));
         assert!(belongs("code=c&state=s"));
         for query in [
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_another_issuer_is_refused() {
+    fn code_is_returned_only_from_a_valid_response() {
         let code = |query: &str, is_named| AuthorizationResponse::parse(query).into_code(&expected(is_named));
         assert_eq!(*code("code=c&state=s", false).unwrap(), "c");
         assert_eq!(*code("code=c&iss=https%3A%2F%2Fi.example", true).unwrap(), "c");

@@ -17,12 +17,12 @@ use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, defaul
 use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// A request to log a user in at a server over HTTP, by the authorization code flow of OAuth with PKCE. The browser must run on
-/// the same machine.
+/// A request to log a user in at a server over HTTP, by the authorization code flow of OAuth with PKCE. The browser
+/// must run on the same machine.
 ///
-/// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own issuer. If
-/// the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and open
-/// [`PendingLogin::url`] in a browser.
+/// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own
+/// issuer. If the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and
+/// open [`PendingLogin::url`] in a browser.
 ///
 /// ```no_run
 /// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};
@@ -56,8 +56,8 @@ impl<'a> LoginRequest<'a> {
         }
     }
 
-    /// Sets scopes that are requested in addition to those of the configuration or the server. The scopes of an earlier login
-    /// at the same issuer are then requested again, so that the new tokens keep them.
+    /// Sets scopes that are requested in addition to those of the configuration or the server. The scopes of an earlier
+    /// login at the same issuer are then requested again, so that the new tokens keep them.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -86,14 +86,15 @@ impl<'a> LoginRequest<'a> {
         })
     }
 
-    /// Returns the secret of the client, if it is configured, and the redaction of that secret and of the earlier login.
+    /// Returns the secret of the client, if it is configured, and the redaction of that secret and of the earlier
+    /// login.
     fn secrets(
         &self,
         http: &HttpEndpoint,
-        earlier: Option<&StoredLogin>,
+        earlier_login: Option<&StoredLogin>,
     ) -> Result<(Option<Zeroizing<String>>, Redaction), String> {
         let redaction = Redaction::default();
-        let stored_secrets = earlier.into_iter().flat_map(StoredLogin::secrets);
+        let stored_secrets = earlier_login.into_iter().flat_map(StoredLogin::secrets);
         stored_secrets.for_each(|secret| redaction.add_token(secret));
         let secret = http.login.client_secret.as_ref();
         let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
@@ -106,8 +107,8 @@ impl<'a> LoginRequest<'a> {
 
     async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
-        let earlier = slot.read().await.ok().flatten();
-        let (secret, redaction) = self.secrets(http, earlier.as_ref())?;
+        let earlier_login = slot.read().await.ok().flatten();
+        let (secret, redaction) = self.secrets(http, earlier_login.as_ref())?;
 
         let challenge = probe(&http.url, &redaction).await?;
         let is_login_required = challenge.is_some();
@@ -115,18 +116,18 @@ impl<'a> LoginRequest<'a> {
         let resource =
             ProtectedResource::discover(&http.url, challenge.resource_metadata.as_deref(), &redaction).await?;
         if resource.is_none() && !is_login_required && http.login.issuer.is_none() {
-            return Err("it requires no login, and has no metadata that names an issuer".to_owned());
+            return Err("the server requires no login, and has no metadata that names an issuer".to_owned());
         }
         let address = issuer_address(http, resource.as_ref(), &redaction)?;
         let issuer = AuthorizationServer::request_metadata(&address, &redaction).await?;
         let endpoint = issuer.authorization_endpoint()?;
         let token_endpoint = issuer.token_endpoint()?;
 
-        let earlier = earlier.filter(|login| login.issuer == issuer.issuer());
+        let earlier_login = earlier_login.filter(|login| login.issuer == issuer.issuer());
         let scopes = ScopeSources {
             configured: &http.login.scopes,
             added: &self.scopes,
-            earlier: earlier.as_ref().map_or(&[], |login| &login.scopes),
+            earlier: earlier_login.as_ref().map_or(&[], |login| &login.scopes),
             challenge: &challenge,
             resource: resource.as_ref(),
             issuer: &issuer,
@@ -185,7 +186,7 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
         Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
     };
     let ServerEndpoint::Http(http) = &config.endpoint else {
-        return refused("it is a process; only servers with a `url` do");
+        return refused("it is a process; only servers with a `url` use logins");
     };
     let has_header = http
         .headers
@@ -197,8 +198,9 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
     Ok(http)
 }
 
-/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. The metadata
-/// must also name a configured issuer. A server without metadata is its own issuer, as in revision 2025-03-26.
+/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. If the
+/// server has metadata, a configured issuer must be one of the issuers in it. A server without metadata is its own
+/// issuer, as in revision 2025-03-26.
 fn issuer_address(
     http: &HttpEndpoint,
     resource: Option<&ProtectedResource>,
@@ -224,8 +226,8 @@ fn issuer_address(
     })
 }
 
-/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if the server does
-/// not require one.
+/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if the
+/// server does not require one.
 async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {

@@ -27,7 +27,7 @@ pub enum Revocation {
     Revoked,
     /// The tokens stay valid until they expire, because the issuer has no endpoint that revokes tokens.
     NotOffered,
-    /// The tokens were not revoked, for this reason.
+    /// At least one token was not revoked, for this reason.
     Failed(String),
 }
 
@@ -42,8 +42,8 @@ impl<'a> Logout<'a> {
     /// not revoke the tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be locked
-    /// or removed.
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be
+    /// locked or removed.
     pub async fn run(self) -> Result<Revocation, Error> {
         let http = login_endpoint(self.config)?;
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);

@@ -36,7 +36,7 @@ pub struct PendingLogin {
     pub(super) client: LoginClient,
     /// The random value that the response must repeat.
     pub(super) state: Zeroizing<String>,
-    /// The random value that proves at the token request that this process began the login (PKCE).
+    /// The random value that proves in the token request that this process began the login (PKCE).
     pub(super) verifier: Zeroizing<String>,
     /// The address to which the browser returns.
     pub(super) redirect: String,
@@ -83,8 +83,8 @@ impl PendingLogin {
     /// Waits for the browser, requests the tokens and stores them.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why no tokens were obtained or
-    /// stored.
+    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why no tokens were
+    /// obtained or stored.
     pub async fn finish(self) -> Result<LoginReport, Error> {
         let name = self.name.clone();
         let failed = |kind, why: &str| {

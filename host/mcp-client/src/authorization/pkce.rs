@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_is_that_of_the_specification() {
+    fn challenge_matches_the_specification_and_random_texts_differ() {
         // RFC 7636, appendix B.
         let challenge = challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
         assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");

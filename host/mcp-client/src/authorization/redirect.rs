@@ -112,10 +112,10 @@ impl CallbackPage {
             );
         }
         let code = response.into_code(&self.expected);
-        let is_code = code.is_ok();
+        let has_code = code.is_ok();
         match self.sender.try_send(code) {
             Err(_) => text_response(StatusCode::BAD_REQUEST, "The login has a response already."),
-            Ok(()) if is_code => text_response(StatusCode::OK, "The response has arrived. You can close this page."),
+            Ok(()) if has_code => text_response(StatusCode::OK, "The response has arrived. You can close this page."),
             Ok(()) => text_response(
                 StatusCode::BAD_REQUEST,
                 "The login has failed. The reason is in the terminal.",
@@ -141,7 +141,7 @@ async fn serve(stream: TcpStream, page: Arc<CallbackPage>, end: CancellationToke
         }
     };
     if let Err(error) = outcome {
-        tracing::debug!(%error, "a connection of a browser ended");
+        tracing::debug!(%error, "a connection of a browser failed");
     }
 }
 

@@ -31,18 +31,19 @@ struct RegistrationResponse {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// The response to a refused registration.
+/// The response of an issuer that refuses a registration.
 #[derive(Default, Deserialize)]
 struct RegistrationRefusal {
     error: Option<String>,
 }
 
 impl LoginClient {
-    /// Returns the configured client, or else the client of the metadata document if the issuer supports such documents, or
-    /// else a client that the issuer now registers.
+    /// Returns the configured client, or else the client of the metadata document if the issuer supports such
+    /// documents, or else a new client, which the issuer registers.
     ///
     /// # Errors
-    /// If a client must be registered, and the issuer does not register clients, refuses this one, or sends no usable response.
+    /// If a client must be registered, and the issuer does not register clients, refuses this one, or sends no usable
+    /// response.
     pub(super) async fn find_or_register(
         login: &OauthLogin,
         secret: Option<Zeroizing<String>>,
@@ -106,7 +107,7 @@ impl LoginClient {
             !text.is_empty() && text.len() <= ID_BYTES_MAX && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         };
         if !is_usable(&registered.client_id) || secret.as_ref().is_some_and(|secret| !is_usable(secret)) {
-            return Err("the issuer registered a client whose id or secret cannot be sent".to_owned());
+            return Err("the issuer registered a client with an invalid id or secret".to_owned());
         }
         let method_name = registered.token_endpoint_auth_method.as_deref();
         let method = method_name.and_then(ClientAuthentication::named).unwrap_or(method);

@@ -22,10 +22,10 @@ pub(super) struct ScopeSources<'a> {
 }
 
 impl ScopeSources<'_> {
-    /// Returns the scopes to request: the configured ones, or else those of the challenge, or else those in the metadata of the
-    /// server; then the added ones. If scopes are added, those of the earlier login come first, so that the new tokens keep
-    /// them. Without configured scopes, `offline_access` is added if the issuer lists it. Invalid scopes, and those beyond the
-    /// maximum, are left out.
+    /// Returns the scopes to request: the configured ones, or else those of the challenge, or else those in the
+    /// metadata of the server; then the added ones. If scopes are added, those of the earlier login come first, so that
+    /// the new tokens keep them. Without configured scopes, `offline_access` is added if the issuer lists it. Invalid
+    /// scopes, and those beyond the maximum, are left out.
     pub(super) fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> = Vec::new();
         let mut add = |scope: &String| {

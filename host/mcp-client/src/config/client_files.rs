@@ -18,7 +18,7 @@ struct ClientFile {
     servers: BTreeMap<String, ClientServer>,
 }
 
-/// One server of such a file. Further keys are ignored, because each client has its own.
+/// One server of a [`ClientFile`]. Further keys are ignored, because each client has its own.
 #[derive(Deserialize)]
 struct ClientServer {
     command: Option<String>,
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_other_clients_are_read() {
+    fn valid_files_of_other_clients_are_read() {
         let text = r#"{"mcpServers": {
             "files": {"command": "npx", "args": ["-y", "server-filesystem", "${HOME}"], "env": {"KEY": "${KEY:-none}"}, "autoApprove": []},
             "docs": {"type": "http", "url": "https://docs.example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},

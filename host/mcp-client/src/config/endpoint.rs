@@ -22,14 +22,14 @@ pub enum ServerEndpoint {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessEndpoint {
-    /// Program: a path, or a name that is looked up in the absolute directories of the process's `PATH`.
+    /// Program: a path, or a name that is looked up in the absolute directories of the `PATH` of the child process.
     pub program: String,
     /// Arguments.
     pub arguments: Vec<Setting>,
     /// Environment variables. The process has no others, except the inherited ones.
     pub variables: Vec<(String, Setting)>,
-    /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host has
-    /// them.
+    /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host
+    /// has them.
     pub inherited: Vec<String>,
     /// Working directory; by default that of the host.
     pub directory: Option<PathBuf>,

@@ -122,9 +122,10 @@ impl McpConfig {
         })
     }
 
-    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the
-    /// same under `servers`. `${NAME}` and `${NAME:-default}` are environment variables in arguments, in the values of `env`
-    /// and in headers. Disabled servers are left out. Unknown keys are ignored, because each client has its own.
+    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url",
+    /// "headers"}}}`, or the same under `servers`. `${NAME}` and `${NAME:-default}` stand for environment variables in
+    /// arguments, in the values of `env` and in headers. Disabled servers are left out. Unknown keys are ignored,
+    /// because each client has its own.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for any other text, and for an invalid server.
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_and_contradictory_keys_are_refused() {
+    fn invalid_server_tables_are_refused() {
         for text in [
             "[mcp.a]\n",
             "[mcp.a]\ncommand = 'x'\nurl = 'https://h/'\n",
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn all_keys_of_a_server_are_read() {
+    fn keys_of_a_process_are_read() {
         let config = McpConfig::parse(
             "[mcp.a]\ncommand = 'x'\nargs = ['1']\nenv = { K = { secret = 's' } }\ninherit = []\nrequired = true\nexclude = ['^rm']\n\
              resources = true\nprompts = true\nmeta = { allow = ['tenant'] }\nroots = ['/srv']\ntimeout = '5s'\nstartup_timeout = '1m'\n\
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(server.changed_tools, ChangedTools::Follow);
         assert_eq!(server.handles, ["order_id"]);
         let ServerEndpoint::Process(process) = &server.endpoint else {
-            panic!("it is a process");
+            panic!("the endpoint must be a process");
         };
         assert_eq!(process.variables, [("K".to_owned(), Setting::secret("s"))]);
         assert!(process.inherited.is_empty());

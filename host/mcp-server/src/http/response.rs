@@ -1,4 +1,4 @@
-//! Responses that do not come from the protocol, and the tracking of pending requests.
+//! Responses that the HTTP server builds itself, and the tracking of pending requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,14 +19,15 @@ use crate::pending::PendingRequest;
 /// A response with a body of any kind.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A body whose request counts as pending until the body was sent.
+/// A response body. Its request counts as pending until the body is dropped, and longer if the session keeps the
+/// answer.
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
     request: Option<PendingRequest>,
     /// Keeps the response counted as open in its session.
     _stream: Option<OpenStream>,
-    /// The number of bytes that were sent.
-    bytes: usize,
+    /// The number of bytes of the body that were sent.
+    sent_bytes: usize,
     /// How long the session keeps the answer after it was sent.
     retention: Duration,
 }
@@ -41,7 +42,7 @@ impl Body for PendingBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
         let data = polled.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        self.bytes = self.bytes.saturating_add(data.map_or(0, Bytes::len));
+        self.sent_bytes = self.sent_bytes.saturating_add(data.map_or(0, Bytes::len));
         Poll::Ready(polled)
     }
 
@@ -59,7 +60,7 @@ impl Drop for PendingBody {
         if let Some(request) = self.request.take()
             && !self.retention.is_zero()
         {
-            request.hold_answer(self.bytes, self.retention);
+            request.hold_answer(self.sent_bytes, self.retention);
         }
     }
 }
@@ -77,19 +78,19 @@ pub(super) fn track_pending(
             body,
             request: Some(request),
             _stream: stream,
-            bytes: 0,
+            sent_bytes: 0,
             retention,
         };
         body.boxed()
     })
 }
 
-/// Returns a response with a text.
+/// Returns a plain-text response.
 pub(super) fn text(status: StatusCode, text: impl Into<String>) -> HttpResponse {
     with_type(status, "text/plain; charset=utf-8", text.into())
 }
 
-/// Returns a response with the text of metrics.
+/// Returns a response with metrics in the Prometheus text format.
 pub(super) fn metrics(text: String) -> HttpResponse {
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
 }
@@ -100,7 +101,7 @@ pub(super) fn json(value: &impl Serialize) -> HttpResponse {
     with_type(StatusCode::OK, "application/json", text)
 }
 
-/// Adds a header. A value that no header can carry is left out.
+/// Sets a header, if the value is valid for a header.
 pub(super) fn with_header(mut response: HttpResponse, name: HeaderName, value: &str) -> HttpResponse {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);

@@ -29,15 +29,15 @@ use toolwit::tool::text::json_weight;
 /// The path of the protocol.
 pub(super) const MCP_PATH: &str = "/mcp";
 
-/// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
+/// The path of the metadata for OAuth clients. Clients also request it with [`MCP_PATH`] appended.
 pub(super) const PROTECTED_RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// How long a session keeps an answer for a client that lost its connection. The memory of the answer counts as pending in this
-/// time.
+/// How long a session keeps an answer for a client that lost its connection. During this time, the memory of the answer
+/// counts as pending.
 pub(super) const ANSWER_RETENTION: Duration = Duration::from_secs(10);
 
-/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of the
-/// client.
+/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of
+/// the client.
 const BEGINNING_BYTES_MAX: usize = 128 << 10;
 
 /// The header with the id of a session.
@@ -88,7 +88,7 @@ impl Router {
             MCP_PATH => self.answer_protocol(request, connection).await,
             "/healthz" => answer_get(&request, || response::text(StatusCode::OK, "ok\n")),
             "/metrics" => {
-                self.caller(&request, connection).await?;
+                self.identify_caller(&request, connection).await?;
                 let sessions = self.sessions.len().await;
                 answer_get(&request, || response::metrics(self.metrics.render(sessions)))
             }
@@ -111,7 +111,7 @@ impl Router {
         request: Request<Incoming>,
         connection: &OpenConnection,
     ) -> Result<HttpResponse, Rejection> {
-        let caller = self.caller(&request, connection).await?;
+        let caller = self.identify_caller(&request, connection).await?;
         if let Err(wait) = caller.rate.take() {
             let rejection = rejected("rate", StatusCode::TOO_MANY_REQUESTS, "too many requests");
             let seconds = wait.as_secs().saturating_add(1).to_string();
@@ -175,7 +175,11 @@ impl Router {
     }
 
     /// Returns the caller of a request, and admits the connection.
-    async fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<Caller, Rejection> {
+    async fn identify_caller(
+        &self,
+        request: &Request<Incoming>,
+        connection: &OpenConnection,
+    ) -> Result<Caller, Rejection> {
         let caller = self.callers.caller(request.headers()).await;
         let caller = caller.map_err(|refusal| self.challenger.rejection(&refusal))?;
         connection.admit();
@@ -190,8 +194,9 @@ struct MessageMethod<'m> {
     method: Cow<'m, str>,
 }
 
-/// Returns whether the body of a request without a session may begin one. The protocol library decides this by the
-/// method alone, for all revisions. `true` for a body without exactly one method, because another parser might find one.
+/// Returns whether the body of a request without a session id may begin a session. The protocol library begins a
+/// session for the method `initialize`, in all revisions. Returns `true` also if this parser does not find exactly one
+/// method, because the parser of the library might read `initialize`.
 fn begins_session(body: &[u8]) -> bool {
     let message = serde_json::from_slice::<MessageMethod<'_>>(body);
     message.map_or(true, |message| message.method == "initialize")
@@ -240,7 +245,11 @@ fn answer_get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse
     if [Method::GET, Method::HEAD].contains(request.method()) {
         return Ok(answer());
     }
-    let rejection = rejected("method", StatusCode::METHOD_NOT_ALLOWED, "only GET is allowed");
+    let rejection = rejected(
+        "method",
+        StatusCode::METHOD_NOT_ALLOWED,
+        "only GET and HEAD are allowed",
+    );
     Err(rejection.with_header(ALLOW, "GET, HEAD"))
 }
 
@@ -249,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_with_another_method_begins_no_session() {
+    fn a_body_may_begin_a_session_unless_its_only_method_is_another_one() {
         for body in [
             r#"{"method":"initialize"}"#,
             r#"{"method":"initi\u0061lize"}"#,

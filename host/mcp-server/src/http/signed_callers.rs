@@ -11,7 +11,7 @@ use super::token_rule::{RuleMatch, TokenRule};
 use crate::pending::PendingRequests;
 use crate::token::{Claims, TokenRefusal, TokenVerifier};
 
-/// Maximum number of subjects whose requests are counted. Beyond it, the subject whose last request is the oldest is
+/// Maximum number of subjects with a stored rate limit. Above this number, the subject with the oldest last request is
 /// removed.
 const SUBJECTS_MAX: usize = 4_096;
 
@@ -20,7 +20,7 @@ pub(super) struct SignedCallers {
     verifier: TokenVerifier,
     required_scopes: Vec<String>,
     rules: Vec<LimitedRule>,
-    /// The caller of each subject of a rule, with the time of its last request.
+    /// The callers by the hash of their rule, issuer and subject, each with the time of its last request.
     callers_by_subject: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
 }
 
@@ -44,25 +44,25 @@ impl SignedCallers {
     /// Returns the caller of a token: its subject, with the principal of the first rule that applies to the token.
     ///
     /// # Errors
-    /// If the token is refused, cannot be checked because its issuer cannot be reached, or lacks a scope, or if no rule applies
-    /// to it.
+    /// If the token is refused, cannot be checked because its issuer cannot be reached, or lacks a scope, or if no rule
+    /// applies to it.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
             TokenRefusal::Invalid(why) => Refusal::Invalid(why),
             TokenRefusal::Unavailable => Refusal::Unavailable,
         })?;
         let scopes = claims.scopes();
-        let missing = |scope: &&String| !scopes.contains(scope.as_str());
-        if self.required_scopes.iter().any(|scope| missing(&scope)) {
+        let is_missing = |scope: &&String| !scopes.contains(scope.as_str());
+        if self.required_scopes.iter().any(|scope| is_missing(&scope)) {
             return Err(Refusal::Scopes(self.required_scopes.clone()));
         }
         let mut missing_scope = None;
-        for (number, limited) in self.rules.iter().enumerate() {
+        for (rule_index, limited) in self.rules.iter().enumerate() {
             match limited
                 .rule
                 .matches(&claims.sub, claims.client(), |scope| scopes.contains(scope))
             {
-                RuleMatch::Applies => return Ok(self.caller_for(number, limited, &claims)),
+                RuleMatch::Applies => return Ok(self.caller_for(rule_index, limited, &claims)),
                 RuleMatch::NeedsScope(scope) => missing_scope = missing_scope.or(Some(scope)),
                 RuleMatch::No => {}
             }
@@ -76,10 +76,10 @@ impl SignedCallers {
         })
     }
 
-    /// Returns the caller for the subject of a token. Each subject has its own rate limit. `number` is the number of the rule.
-    fn caller_for(&self, number: usize, limited: &LimitedRule, claims: &Claims) -> Caller {
+    /// Returns the caller for the subject of a token. Each subject has its own rate limit.
+    fn caller_for(&self, rule_index: usize, limited: &LimitedRule, claims: &Claims) -> Caller {
         // The length separates the issuer from the subject, so that two pairs never have the same text.
-        let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
+        let identity = format!("{rule_index} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
         let identity = blake3::hash(identity.as_bytes());
         let mut callers = self.callers_by_subject.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

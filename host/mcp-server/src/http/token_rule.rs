@@ -2,11 +2,11 @@
 
 use crate::principal::Principal;
 
-/// A rule by which access tokens of an authorization server authorise a principal. It applies to all tokens, or only to those
-/// with a certain subject, client or scope.
+/// A rule by which access tokens of an authorization server authorise a principal. It applies to all tokens, or only to
+/// those with a certain subject, client or scope.
 ///
-/// Each subject is a caller of its own, with sessions, handles and a rate limit. The subjects of a rule share its part of the
-/// unanswered requests, of their memory and of the sessions.
+/// Each subject is a separate caller, with its own sessions, handles and rate limit. The subjects of a rule share the
+/// limits on unanswered requests, on the memory of these requests, and on sessions.
 #[derive(Clone, Debug)]
 pub struct TokenRule {
     principal: Principal,
@@ -47,7 +47,7 @@ impl TokenRule {
         self
     }
 
-    /// Restricts the rule to tokens that were given to a client.
+    /// Restricts the rule to tokens that were issued to a client.
     #[must_use]
     pub fn with_client(mut self, client: impl Into<String>) -> Self {
         self.client = Some(client.into());
@@ -61,7 +61,7 @@ impl TokenRule {
         self
     }
 
-    /// Limits the requests of each subject.
+    /// Limits the requests per minute of each subject.
     #[must_use]
     pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = Some(requests);

@@ -52,11 +52,11 @@ const STANDARD_METHODS: [&str; 16] = [
     "server/discover",
 ];
 
-/// The method that begins a session. Revision 2026-07-28 has none.
+/// The method that begins a session. Revision 2026-07-28 does not have it.
 const INITIALIZE: &str = "initialize";
 
-/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their
-/// own.
+/// The method that sets the lowest severity of the log messages of a session. Each request of revision 2026-07-28
+/// carries its own severity.
 const SET_LEVEL: &str = "logging/setLevel";
 
 /// The methods that revision 2026-07-28 does not have.
@@ -146,7 +146,7 @@ impl ServerHandler for Connection {
         let info = self.get_info();
         let newest = info.protocol_version.clone();
         let requested = request.protocol_version.clone();
-        // A later version has no `initialize`. A client that requests it continues with the newest version that has
+        // A later version has no `initialize`. A client that requests such a version gets the newest version that has
         // `initialize`.
         let is_supported = self.supported_protocol_versions().contains(&requested) && requested <= newest;
         let negotiated = if is_supported { requested } else { newest };

@@ -34,7 +34,7 @@ impl ContentRequests<'_> {
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    /// Returns the messages of a prompt. The user is asked for a missing argument that has a question.
+    /// Returns the messages of a prompt. Asks the user for each missing argument that has a question.
     pub(super) async fn prompt(
         &self,
         request: GetPromptRequestParams,
@@ -82,7 +82,7 @@ impl ContentRequests<'_> {
         }))
     }
 
-    /// Returns the messages of a prompt. Files are read on the threads for blocking tasks.
+    /// Reads the messages of a prompt on a thread for blocking tasks.
     async fn messages(&self, name: &str, values: BTreeMap<String, String>) -> Result<Vec<PromptMessage>, ErrorData> {
         let (content, prompt_name) = (self.content.clone(), name.to_owned());
         let read = tokio::task::spawn_blocking(move || {
@@ -96,7 +96,7 @@ impl ContentRequests<'_> {
         })
     }
 
-    /// Lists the resources, with the user interfaces of plugins if the client shows them.
+    /// Lists the resources. Includes the user interfaces of plugins if the client can show them.
     pub(super) fn resources(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -154,7 +154,7 @@ fn read_resource(content: &ServedContent, principal: &Principal, uri: &str) -> R
 /// Asks the user for the missing arguments of a prompt, and returns all arguments.
 ///
 /// # Errors
-/// If the client cannot be asked for a required argument, or the user does not give it.
+/// If a missing argument has no question, the client cannot answer questions, or the user does not give the argument.
 async fn ask_missing_arguments(
     prompt: &ServedPrompt,
     mut values: BTreeMap<String, String>,

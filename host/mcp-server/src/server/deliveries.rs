@@ -1,4 +1,4 @@
-//! Notifications on their way to clients.
+//! The delivery of notifications to clients.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use rmcp::model::ServerNotification;
 use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
 use tokio::task::JoinSet;
 
-/// The maximum time in which a client takes notifications. They are small, so that only a client that has stopped reading
-/// exceeds it.
+/// The maximum time of a delivery to a client. Notifications are small, so that only a client that has stopped reading
+/// exceeds this time.
 const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// The tasks that send notifications, one for each delivery to a client, so that a client that has stopped reading delays no
-/// other. Such a client misses the notifications that it does not take in time. Dropping this value ends the tasks.
+/// The tasks that send notifications, one for each delivery. A client that has stopped reading therefore does not delay
+/// other clients, and misses the notifications that it does not accept in time. Dropping this value aborts the tasks.
 #[derive(Default)]
 pub(super) struct Deliveries(JoinSet<()>);
 
@@ -37,7 +37,8 @@ pub(super) async fn send_to_session(peer: &Peer<RoleServer>, notifications: Vec<
     }
 }
 
-/// Sends notifications to a subscription, in order. Returns whether the subscription still exists.
+/// Sends notifications to a subscription, in order. Returns `false` if the subscription has ended, and `true` after a
+/// timeout.
 pub(super) async fn send_to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
     let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
         for notification in notifications {

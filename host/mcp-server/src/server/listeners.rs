@@ -15,7 +15,7 @@ use crate::session::ClientSession;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
 
-/// The interval between two checks whether files behind resources have changed.
+/// The interval between two checks for changes of the files behind resources.
 const FILES_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sessions and subscriptions that a server notifies of changes.
@@ -25,12 +25,12 @@ pub(super) struct Listeners {
     subscriptions: Mutex<Subscriptions>,
 }
 
-/// The subscriptions of all clients, in the order in which they began. They have keys of their own, because their ids in the
-/// protocol are unique for each client only.
+/// The subscriptions of all clients, in the order in which they began. A subscription id of the protocol is unique only
+/// within one client, so the server assigns its own keys.
 #[derive(Default)]
 struct Subscriptions {
     sinks: BTreeMap<SubscriptionKey, SubscriptionSink>,
-    next: SubscriptionKey,
+    next_key: SubscriptionKey,
 }
 
 /// Identifies a subscription among those of all clients.
@@ -45,8 +45,8 @@ struct SessionListener {
 }
 
 impl SessionListener {
-    /// Moves the session to the newest packages. Returns whether its list of tools changed; `false` after a failure, which is
-    /// logged.
+    /// Moves the session to the newest packages. Returns whether its list of tools changed. Logs a failure and returns
+    /// `false`.
     async fn follow(&self) -> bool {
         let Some(session) = self.session.upgrade() else {
             return false;
@@ -73,8 +73,8 @@ impl Listeners {
 
     pub(super) fn add_subscription(&self, sink: SubscriptionSink) -> SubscriptionKey {
         let mut subscriptions = lock(&self.subscriptions);
-        let key = subscriptions.next;
-        subscriptions.next = SubscriptionKey(key.0 + 1);
+        let key = subscriptions.next_key;
+        subscriptions.next_key = SubscriptionKey(key.0 + 1);
         subscriptions.sinks.insert(key, sink);
         key
     }
@@ -83,8 +83,8 @@ impl Listeners {
         lock(&self.subscriptions).sinks.remove(&key);
     }
 
-    /// Notifies all clients that the tools changed, and with them the documentation of plugins. A session is notified of the
-    /// tools only if its own list has changed.
+    /// Notifies all clients that the documentation of plugins changed, and all subscriptions that the tools changed. A
+    /// session is notified of the tools only if its own list of tools changed.
     fn announce_tools(self: &Arc<Self>, deliveries: &mut Deliveries) {
         let tools = ServerNotification::ToolListChangedNotification(Default::default());
         let resources = ServerNotification::ResourceListChangedNotification(Default::default());
@@ -114,7 +114,7 @@ impl Listeners {
         }
     }
 
-    /// Notifies the clients that subscribed to resources that these changed.
+    /// Notifies the subscribed clients that resources changed.
     fn announce_resources(self: &Arc<Self>, uris: &[&str], deliveries: &mut Deliveries) {
         let updated = |uri: &&str| {
             let parameters = ResourceUpdatedNotificationParam::new(*uri);
@@ -147,7 +147,7 @@ impl Listeners {
     }
 }
 
-/// Announces new content and changed files, as long as the listeners exist.
+/// Announces new content and changed files, until the listeners or the sender of the content are dropped.
 pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedContent>>, listeners: Weak<Listeners>) {
     let current = content.borrow_and_update().clone();
     let mut stamps = stamps_of(current).await;
@@ -179,14 +179,14 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
     }
 }
 
-/// Returns the stamps of the files of a content, by URI.
+/// Returns the stamps of the files behind resources, by URI.
 async fn stamps_of(content: Arc<ServedContent>) -> BTreeMap<String, FileStamp> {
     let stamps = tokio::task::spawn_blocking(move || content.stamps());
     // After a panic there are no stamps, so that no file counts as changed.
     stamps.await.unwrap_or_default()
 }
 
-/// Announces the changes of a host's packages, as long as the listeners exist.
+/// Announces the changes of a host's packages, until the listeners or the live registry are dropped.
 pub(super) async fn follow_packages(host: Toolwit, listeners: Weak<Listeners>) {
     let mut changes = host.live_registry().changes();
     let mut announced: Registry = host.registry();

@@ -41,8 +41,8 @@ pub(crate) struct ServerState {
     _background: Vec<BackgroundTask>,
 }
 
-/// A background task of the server: it announces changed tools or content, or ends what has expired. It is aborted when
-/// the server is dropped.
+/// A background task of the server, which announces changed tools or content, or removes expired handles, sessions and
+/// tasks. Dropping this value aborts the task.
 struct BackgroundTask(JoinHandle<()>);
 
 impl Drop for BackgroundTask {
@@ -69,7 +69,8 @@ impl McpServer {
         Self::for_principal(Principal::new(LOCAL, host))
     }
 
-    /// Creates a server for which all clients without a token are one principal. It must be called inside a Tokio runtime.
+    /// Creates a server that treats all clients without a token as `principal`. It must be called inside a Tokio
+    /// runtime.
     #[must_use]
     pub fn for_principal(principal: Principal) -> Self {
         let listeners = Arc::new(Listeners::default());
@@ -103,13 +104,14 @@ impl McpServer {
         self.shared.content.send_replace(Arc::new(content));
     }
 
-    /// Serves one client over standard input and output, until the input ends or the token is cancelled.
+    /// Serves one client over standard input and output, until the input ends or `cancel` is cancelled.
     ///
-    /// Standard output carries only messages of the protocol: no other part of the program may write to it. At the end of the
-    /// input, running calls have a second to be answered.
+    /// Standard output carries only messages of the protocol: no other part of the program may write to it. At the end
+    /// of the input, running calls have a few seconds to finish.
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session, or the task that serves it panics.
+    /// If the thread for standard input cannot be started, the connection fails before a client has begun a session, or
+    /// the task that serves it panics.
     pub async fn serve_stdio(&self, cancel: CancellationToken) -> Result<(), toolwit::Error> {
         crate::stdio::serve(self.connection(), cancel).await
     }

@@ -16,7 +16,7 @@ use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
 use toolwit::{Arguments, Error};
 
-/// Maximum number of resources to which a session subscribes.
+/// Maximum number of resources to which a session can subscribe.
 const SUBSCRIPTIONS_MAX: usize = 1_000;
 
 /// A conversation without a model, for one client.
@@ -24,18 +24,18 @@ pub(crate) struct ClientSession {
     principal: Principal,
     tools: ToolSession,
     packages: SessionPackages,
-    /// The URIs of the resources whose changes the client follows.
+    /// The URIs of the resources to which the client subscribed.
     subscriptions: Mutex<BTreeSet<String>>,
     /// The lowest severity of the messages that the client receives.
     log_min: Mutex<LogLevel>,
 }
 
-/// The packages whose tools a session has.
+/// The packages that provide the tools of a session.
 struct SessionPackages(Mutex<Registry>);
 
 impl SessionPackages {
-    /// Moves to the newest packages, if they are not the current ones. Returns whether the list of tools changed. After a
-    /// failed or cancelled refresh, the next call tries again.
+    /// Runs `refresh` if the packages differ from `newest`, and returns whether the list of tools changed. After a
+    /// failed or cancelled refresh, the next call of this function tries again.
     async fn follow(
         &self,
         newest: Registry,
@@ -135,7 +135,7 @@ impl ClientSession {
         wire::tool_page(tools.collect::<Vec<Tool>>(), cursor)
     }
 
-    /// Calls a tool. A change of the list is announced before the result is returned.
+    /// Calls a tool. If the call changes the list of tools, the client is notified before the result is returned.
     ///
     /// # Errors
     /// If no tool has the name.
@@ -161,7 +161,7 @@ impl ClientSession {
             Err(error) => return wire::call_error(&error),
         };
         if answer.has_changed_tools && request.peer.notify_tool_list_changed().await.is_err() {
-            tracing::debug!("a client has no stream for the change of its list");
+            tracing::debug!("a client cannot be notified of its changed list of tools");
         }
         Ok(wire::call_result(&answer.result, shape, notes))
     }

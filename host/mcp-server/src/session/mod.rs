@@ -1,4 +1,4 @@
-//! Up to 2025-11-25: a session, whose list of tools changes with its results.
+//! The session of a client, for protocol revisions up to 2025-11-25. Results can change its list of tools.
 
 mod client_session;
 

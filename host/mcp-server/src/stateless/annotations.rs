@@ -8,8 +8,8 @@ use crate::wire;
 use toolwit::Arguments;
 use toolwit::tool::{Effect, EffectClass};
 
-/// Returns the tools of the list with the effects that calls would currently have. A grant that changes can change the
-/// effect.
+/// Returns the tools of the list, annotated with the effects that calls would currently have. A changed grant can
+/// change the effect.
 pub(super) async fn with_annotations(catalog: &Catalog, principal: &Principal) -> Vec<WireTool> {
     let mut tools = Vec::with_capacity(catalog.listed().len());
     for listed in catalog.listed() {
@@ -22,8 +22,7 @@ pub(super) async fn with_annotations(catalog: &Catalog, principal: &Principal) -
     tools
 }
 
-/// Returns the effect of a tool under the policy of a principal. The effect of a tool that calls others by name is
-/// unknown.
+/// Returns the effect of a tool under the policy of a principal. The effect of `call_tool` is unknown.
 async fn effect(catalog: &Catalog, principal: &Principal, fixed: &FixedTool) -> Effect {
     let plugin = |owner: &str| catalog.packages.package(owner).and_then(|package| package.plugin());
     let effect = match (&fixed.target, &fixed.tool) {

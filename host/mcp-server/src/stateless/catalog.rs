@@ -35,7 +35,7 @@ pub(super) enum Target {
     Tool(ToolId),
     /// Calls a method of the entity of a handle.
     Method(Arc<FixedMethod>),
-    /// Describes the tools behind a facade, given by name.
+    /// Describes the tools behind a facade. The value holds their names.
     Facade(Vec<String>),
     /// Searches for tools.
     Search,
@@ -48,9 +48,9 @@ pub(super) struct Catalog {
     pub(super) packages: Registry,
     tools: HashMap<String, FixedTool>,
     names_by_id: HashMap<ToolId, String>,
-    /// The names of the methods of each type of entities. A result lists those of its entities.
+    /// The names of the methods of each type of entity. A result lists the methods of its entities.
     methods: HashMap<EntityKind, Vec<String>>,
-    /// The tools that return handles of a type.
+    /// The names of the tools that return handles of each type of entity.
     sources: HashMap<EntityKind, Vec<String>>,
     listed: Vec<WireTool>,
     /// The tool set that assigns the names.
@@ -103,7 +103,7 @@ impl Catalog {
         self.tools.get(name)
     }
 
-    /// Returns the tool of an id. The id of a method is the one without an entity.
+    /// Returns the tool of an id. The id of a method does not contain an entity.
     pub(super) fn by_id(&self, id: &str) -> Option<&FixedTool> {
         self.tools.get(self.names_by_id.get(&ToolId::from_text(id))?)
     }
@@ -113,7 +113,7 @@ impl Catalog {
         self.methods.get(kind).map(Vec::as_slice)
     }
 
-    /// Returns the tools that return handles of a type.
+    /// Returns the names of the tools that return handles of a type.
     pub(super) fn sources(&self, kind: &EntityKind) -> &[String] {
         self.sources.get(kind).map_or(&[], Vec::as_slice)
     }
@@ -219,8 +219,8 @@ impl Catalog {
         !facades.is_empty()
     }
 
-    /// Adds a tool under the name that the set assigns, and returns the name. Returns `None` if the set has the tool already.
-    /// `fixed` is the definition and the target of a method; every other tool has its own definition.
+    /// Adds a tool under the name that the set assigns, and returns the name. Returns `None` if the set has the tool
+    /// already. `fixed` is the definition and the target of a method; every other tool has its own definition.
     fn add(&mut self, tool: &Arc<dyn Tool>, fixed: Option<(ToolDefinition, Target)>) -> Option<String> {
         let AddOutcome::New(name) = self.names.add(tool.clone()) else {
             return None;
@@ -245,7 +245,8 @@ impl Catalog {
         Some(name)
     }
 
-    /// Adds the tools behind a facade that the catalog does not have yet. Returns the names of all of them.
+    /// Adds the tools behind a facade, unless the catalog has them already. Returns the names of all tools behind the
+    /// facade.
     fn add_facade_tools(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
         let name = |tool: &Arc<dyn Tool>| {
             self.add(tool, None)

@@ -13,7 +13,7 @@ pub(super) struct Catalogs {
 }
 
 impl Catalogs {
-    /// Returns the catalog of a principal, which is built again after its packages have changed.
+    /// Returns the catalog of a principal. Builds the catalog again if the packages of the host have changed.
     pub(super) fn of(&self, principal: &Principal) -> Arc<Catalog> {
         let packages = principal.host().registry();
         let cached = self.lock().get(principal.group()).cloned();

@@ -10,8 +10,8 @@ use super::live_session::LiveSession;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 
-/// How long calls without a handle share a session. Objects of one session can be used together, but if a guest traps, all of
-/// its objects in the session end. A limited time limits how many those are.
+/// How long calls without a handle share a session. Objects of one session can be used together, but a trap of a guest
+/// ends all objects of that guest in the session. The limited time limits the number of these objects.
 const AGE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Maximum number of calls without a handle in one session.
@@ -31,8 +31,8 @@ struct CurrentSession {
 }
 
 impl CurrentSessions {
-    /// Returns the current session of a principal, and counts a call. `None` if the principal has none that can
-    /// still be used.
+    /// Returns the current session of a principal, and counts a call. Returns `None` if the principal has no usable
+    /// session.
     pub(super) fn for_call(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
         let mut sessions = self.lock();
         let current = sessions.get_mut(principal.name())?;

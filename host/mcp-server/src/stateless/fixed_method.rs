@@ -15,8 +15,8 @@ pub(super) struct EntityKind {
     pub(super) name: String,
 }
 
-/// The definition of a method that takes a handle. As a tool, it only obtains a name from the tool set: calls run in
-/// the session of the handle.
+/// The definition of a method that takes a handle. It implements [`Tool`] only to get a name from the tool set. Calls
+/// run in the session of the handle.
 pub(super) struct FixedMethod {
     definition: ToolDefinition,
     pub(super) kind: EntityKind,
@@ -25,8 +25,8 @@ pub(super) struct FixedMethod {
 }
 
 impl FixedMethod {
-    /// Creates the definition from the form of the method that takes the entity's id as its first parameter. `None` if
-    /// that form has no parameter.
+    /// Creates the definition from `by_id`, the definition of the method with the entity's id as its first parameter.
+    /// Returns `None` if `by_id` has no parameter.
     pub(super) fn new(kind: EntityKind, by_id: &ToolDefinition) -> Option<Self> {
         let mut schema = Value::clone(&by_id.input_schema);
         let fields = schema.as_object_mut()?;
@@ -54,8 +54,8 @@ impl FixedMethod {
         })
     }
 
-    /// Returns the definition, with the sources and the validity of handles in its description. A handle that is not used is
-    /// valid for longer while others of its session are used.
+    /// Returns the definition, with the sources and the validity of handles in its description. The use of another
+    /// handle of the same session extends the validity of an unused handle.
     pub(super) fn describe(&self, sources: &[String]) -> ToolDefinition {
         let mut definition = self.definition.clone();
         let minutes = HANDLE_TTL.as_secs() / 60;

@@ -11,15 +11,15 @@ use tokio::time::Instant;
 use super::fixed_method::EntityKind;
 use super::live_session::LiveSession;
 
-/// How long the handles of a session are valid after the last use of the session. The use of one handle extends the validity of
-/// all.
+/// How long the handles of a session are valid after the last use of the session. The use of one handle extends the
+/// validity of all.
 pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 
 /// The random bytes of a handle: 144 bits cannot be guessed.
 const RANDOM_BYTES: usize = 18;
 
-/// Maximum number of live sessions with handles of one principal. Beyond it, the least recently used session ends with its
-/// handles.
+/// Maximum number of sessions with handles of one principal. Above this number, the least recently used session and its
+/// handles are removed.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;
 
 /// Maximum number of handles of one session.
@@ -68,8 +68,8 @@ impl Entity {
 }
 
 impl HandleTable {
-    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired, and records a use of its
-    /// session.
+    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired, and records a use
+    /// of its session.
     pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
         let mut state = self.state();
         state.expire();
@@ -88,8 +88,8 @@ impl HandleTable {
         })
     }
 
-    /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a new one,
-    /// unless the session has too many or the system has no randomness: then it has `None`.
+    /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a
+    /// new handle. Returns `None` for the entity if the session has too many handles or the system has no randomness.
     pub(super) fn issue(
         &self,
         session: &Arc<LiveSession>,
@@ -112,7 +112,7 @@ impl HandleTable {
             .collect()
     }
 
-    /// Removes a session with its handles, if it has handles.
+    /// Removes a session and its handles, if the table contains the session.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
         let mut entries = state.sessions.iter();
@@ -123,7 +123,7 @@ impl HandleTable {
         }
     }
 
-    /// Ends the sessions whose handles have expired.
+    /// Removes the sessions whose handles have expired.
     pub(super) fn expire(&self) {
         self.state().expire();
     }
@@ -172,7 +172,7 @@ impl HandleState {
         self.last_session
     }
 
-    /// Ends the least recently used session of a principal that has too many.
+    /// Removes the least recently used session of a principal that has reached the maximum number of sessions.
     fn make_room(&mut self, principal: &str) {
         let own = self
             .sessions
@@ -211,7 +211,7 @@ impl HandleState {
     }
 }
 
-/// Returns a handle that cannot be guessed. `None` if the system has no randomness.
+/// Returns a handle that cannot be guessed, or `None` if the system has no randomness.
 fn random_handle(prefix: &str) -> Option<String> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random)

@@ -7,7 +7,7 @@ use super::fixed_method::EntityKind;
 use toolwit::ToolResult;
 use toolwit::tool::AVAILABLE_TOOLS;
 
-/// The property of an entity's JSON with its handle.
+/// The property of an entity's JSON that holds its handle.
 const HANDLE: &str = "handle";
 
 /// Returns the entities in a result: the JSON objects that represent live objects of the result.
@@ -20,8 +20,8 @@ pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(Entity
     entities
 }
 
-/// Writes handles into the entities of a result, and the names of the tools that take them. `handles` are in the order of
-/// [`entities_in`].
+/// Writes handles into the entities of a result, with the names of the tools that take a handle. `handles` are in the
+/// order of [`entities_in`].
 pub(super) fn write_handles(result: &mut ToolResult, handles: Vec<Option<String>>, catalog: &Catalog) {
     let kinds = kinds_of(result, catalog);
     let mut handles = handles.into_iter();
@@ -42,7 +42,8 @@ fn kinds_of(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, Option<S
     result.providers.iter().filter_map(kind).collect()
 }
 
-/// Returns the type and the id of an object that represents an entity.
+/// Returns the type and the id of the entity that a value represents, or `None` if the value does not represent an
+/// entity.
 fn entity<'k>(value: &Value, kinds: &'k [(EntityKind, Option<String>)]) -> Option<(&'k EntityKind, String)> {
     let fields = value.as_object()?;
     let (name, id) = (fields.get("type")?.as_str()?, fields.get("id")?.as_str()?);
@@ -151,7 +152,7 @@ mod tests {
         let mut value = json!({
             "first": order("a", json!({"handle": inner(), "available_tools": [inner()]})),
             "others": [
-                // This one gets no handle.
+                // The order `x` gets no handle.
                 order("x", json!({"handle": [inner()], "available_tools": [inner()], "part": order("c", Value::Null)})),
                 order("d", json!({"part": order("e", json!({"handle": "h-a"}))})),
             ],
@@ -168,7 +169,7 @@ mod tests {
         let mut handles = found.into_iter().map(handle_of);
         assert!(write(&mut value, &kinds, &mut handles, &|_| json!(["order_pay"])));
         assert_eq!(handles.next(), None, "all are used");
-        // The server did not replace the tools of the one without a handle.
+        // The server did not replace the `available_tools` of `x`, which has no handle.
         value["others"][0][AVAILABLE_TOOLS] = json!([]);
         let mut written = Vec::new();
         check(&value, &mut written);

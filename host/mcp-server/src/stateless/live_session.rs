@@ -11,7 +11,7 @@ use super::fixed_method::FixedMethod;
 use super::live_session_counter::SessionPermit;
 use crate::principal::Principal;
 
-/// A conversation without a model, in which the entities of some handles live.
+/// A conversation without a model, which holds the entities of handles.
 pub(super) struct LiveSession {
     pub(super) tools: ToolSession,
     permit: SessionPermit,
@@ -39,7 +39,7 @@ impl LiveSession {
         })
     }
 
-    /// Returns the group of its principal.
+    /// Returns the group of the session's principal.
     pub(super) fn group(&self) -> &str {
         self.permit.group()
     }
@@ -54,8 +54,8 @@ impl LiveSession {
         *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or one that the entities of its type
-    /// share. `None` if the session has neither.
+    /// Returns the tool that calls a method of an entity. The tool is bound to the entity, or shared by the entities of
+    /// its type. Returns `None` if the session has neither tool.
     pub(super) async fn method(
         &self,
         method: &FixedMethod,
@@ -70,7 +70,7 @@ impl LiveSession {
                 id_parameter: None,
             });
         }
-        // The tools that all entities of a type share, and those that the members of a group share.
+        // The ids of the tool that all entities of a type share, and of the tool that the members of a group share.
         let shared: [ToolId; 2] = [unbound.clone(), unbound.bound_by("any")];
         for candidate in &shared {
             if let Some(tool) = self.tools.tool_by_id(candidate).await {

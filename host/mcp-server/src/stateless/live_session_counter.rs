@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts and limits the live sessions of each group of principals. Clones share the count. There are no limits until a server
-/// over HTTP sets them. Over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
+/// Counts and limits the live sessions of each group of principals. Clones share the count. There are no limits until a
+/// server over HTTP sets them. Over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
 #[derive(Clone, Default)]
 pub(super) struct LiveSessionCounter(Arc<Mutex<CounterState>>);
 
@@ -34,15 +34,15 @@ pub(super) struct SessionPermit {
 }
 
 impl LiveSessionCounter {
-    /// Sets the maximum number of sessions. `groups` is the number of groups that share them equally; each can have at least
-    /// one.
+    /// Sets the maximum number of sessions. `groups` is the number of groups that share the sessions equally. Each
+    /// group may have at least one session.
     pub(super) fn set_limits(&self, all_max: usize, groups: usize) {
         let mut state = self.state();
         state.all_max = all_max;
         state.group_max = (all_max / groups.max(1)).max(1);
     }
 
-    /// Returns the permit for one more session of a group, if there is room.
+    /// Returns the permit for one more session of a group, or `None` if a limit is reached.
     pub(super) fn permit(&self, group: &str) -> Option<SessionPermit> {
         let mut state = self.state();
         let all: usize = state.live.values().sum();

@@ -11,7 +11,7 @@ use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The sessions in which calls run: the current ones, and those of handles. Their number is limited.
+/// The sessions in which calls run: the current sessions, and the sessions of handles. Their number is limited.
 #[derive(Default)]
 pub(super) struct LiveSessions {
     current: CurrentSessions,
@@ -20,11 +20,11 @@ pub(super) struct LiveSessions {
 }
 
 impl LiveSessions {
-    /// Returns the session for a call without a handle. If there are too many sessions to begin one, the least recently used
-    /// session of the principal's group that runs no call ends.
+    /// Returns the session for a call without a handle. If a new session would exceed a limit, ends the least recently
+    /// used idle session of the principal's group first.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if there are too many sessions, and the group has none without a running call; otherwise an error if
+    /// [`ErrorKind::Busy`] if there are too many sessions, and each session of the group runs a call. Another error if
     /// a new session cannot be built.
     pub(super) async fn current(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
         if let Some(session) = self.current.for_call(principal, packages) {
@@ -44,7 +44,7 @@ impl LiveSessions {
         Ok(session)
     }
 
-    /// Ends the sessions whose handles have expired, and those without handles that are too old for further calls.
+    /// Removes the sessions whose handles have expired, and the current sessions that are too old for further calls.
     pub(super) fn expire(&self) {
         self.handles.expire();
         self.current.expire();
@@ -56,7 +56,7 @@ impl LiveSessions {
         for session in self.current.sessions().into_iter().chain(self.handles.sessions()) {
             sessions.entry(Arc::as_ptr(&session)).or_insert((session, 0)).1 += 1;
         }
-        // The tables and this map hold a session; a running call holds it, too.
+        // Each table and this map hold one reference to a session. A running call holds another reference.
         let is_idle = |(session, tables): &(Arc<LiveSession>, usize)| Arc::strong_count(session) == tables + 1;
         let own = sessions.into_values().filter(|(session, _)| session.group() == group);
         let oldest = own.filter(is_idle).min_by_key(|(session, _)| session.last_use());

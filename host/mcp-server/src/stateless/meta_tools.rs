@@ -1,4 +1,4 @@
-//! The tools that stand for others: `search_tools` and `call_tool`.
+//! The tools through which a model finds and calls unlisted tools: `search_tools` and `call_tool`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use toolwit::strategy::search_tools_definition;
 use toolwit::tool::{ToolId, ToolResult};
 use toolwit::{Arguments, ToolDefinition};
 
-/// The name of the tool that calls others.
+/// The name of the tool that calls another tool by name.
 pub(super) const CALL_TOOL: &str = "call_tool";
 
 /// Maximum number of tools that a search returns.
@@ -76,10 +76,11 @@ pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
     ToolResult::value(json!({"tools": tools, "note": "call the one that fits with `call_tool`"}))
 }
 
-/// Returns the tool and the arguments of a call of `call_tool`. Arguments that a model wrote as text are accepted.
+/// Returns the name and the arguments of the tool that a call of `call_tool` runs. The arguments may be JSON in a
+/// string.
 ///
 /// # Errors
-/// A message for the model, if the name is missing or the arguments are not an object.
+/// A message for the model, if the name is missing or not a string, or the arguments are not an object.
 pub(super) fn parse_call(mut arguments: Arguments) -> Result<(String, Arguments), String> {
     let Some(Value::String(name)) = arguments.remove("name") else {
         return Err("/name: it must be the name of a tool".to_owned());

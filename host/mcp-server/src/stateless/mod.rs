@@ -1,4 +1,5 @@
-//! From 2026-07-28: requests without a session, and a list of tools that is the same for all of them.
+//! Requests without a session, for protocol revisions from 2026-07-28. The list of tools of a principal does not depend
+//! on earlier calls.
 //!
 //! The list contains from the start the tools that a session would add: a method of an entity is a fixed tool that
 //! takes a handle. Tools behind a facade or a search are called through `call_tool`.

@@ -61,7 +61,7 @@ impl StatelessRequests {
         Some(wire::tool(name, &tool.definition, Revision::Stateless))
     }
 
-    /// Returns which calls of a tool become tasks: none if no tool has the name.
+    /// Returns which calls of a tool become tasks. For an unknown name, no call does.
     pub(crate) fn task_support(&self, principal: &Principal, name: &str) -> TaskSupport {
         let catalog = self.catalogs.of(principal);
         let tool = catalog.tool(name);
@@ -136,14 +136,14 @@ impl StatelessRequests {
         }
     }
 
-    /// Sets the maximum number of live sessions, and the number of groups of principals that share the live sessions and the
-    /// opened states of questions equally.
+    /// Sets the maximum number of live sessions, and the number of groups of principals that share the live sessions
+    /// and the opened states of questions equally.
     pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
         self.sessions.counter.set_limits(sessions_max, groups);
         self.questions.share_among(groups);
     }
 
-    /// Ends the sessions whose handles have expired, and forgets the expired states of questions.
+    /// Removes expired sessions and expired states of questions.
     pub(crate) fn expire(&self) {
         self.sessions.expire();
         self.questions.expire();
@@ -157,17 +157,17 @@ impl StatelessRequests {
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
         let CallScope { catalog, principal, .. } = scope;
-        let plain = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
+        let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
         match &tool.target {
-            Target::Search => plain(meta_tools::search(catalog, principal, &arguments)),
-            Target::Facade(names) => plain(meta_tools::unfold(catalog, names)),
-            Target::Call => plain(ToolResult::error("/name: this tool does not call itself")),
+            Target::Search => answer(meta_tools::search(catalog, principal, &arguments)),
+            Target::Facade(names) => answer(meta_tools::unfold(catalog, names)),
+            Target::Call => answer(ToolResult::error("/name: this tool does not call itself")),
             Target::Tool(id) => self.run_tool(scope, id, arguments, shape).await,
             Target::Method(method) => self.run_method(scope, tool, method, arguments, shape).await,
         }
     }
 
-    /// Calls a tool, in the session of the handles in its arguments, or in the current one.
+    /// Calls a tool in the session of the handles in its arguments. Without handles, uses the current session.
     async fn run_tool(
         &self,
         scope: &CallScope<'_>,
@@ -271,8 +271,8 @@ impl StatelessRequests {
         Ok(wire::call_result(&result, shape, notes))
     }
 
-    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if the
-    /// arguments have no handles. All of them belong to one session: that of `target`, if there is a target.
+    /// Replaces the handles in arguments by the ids of their entities. Returns the entity of the last handle, or
+    /// `target` if the arguments have no handles. All these entities and `target` belong to one session.
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session.
@@ -326,7 +326,7 @@ impl StatelessRequests {
 /// Returns the tool of a name.
 ///
 /// # Errors
-/// If no tool has it.
+/// If no tool has this name.
 fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c FixedTool, ErrorData> {
     catalog.tool(name).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();

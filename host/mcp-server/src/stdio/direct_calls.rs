@@ -1,4 +1,4 @@
-//! Calls of tools that are answered where they are read.
+//! Tool calls that begin in the task that reads the input.
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -20,22 +20,22 @@ use tokio_util::sync::CancellationToken;
 /// The time that cancelled calls have to end.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
-/// Calls of tools that are answered where they are read.
+/// Runs tool calls that begin in the task that reads the input.
 ///
-/// The protocol library runs each request in a task, and sends its answer in another one. For a short call, waking these
-/// tasks takes longer than the call. A call of a session therefore begins where the input is read, if no other request is
-/// unanswered. Most calls also end there. One that waits, or computes for longer than the interval of the sandbox's
-/// interruptions, continues in a task.
+/// The protocol library runs each request in a task, and sends its answer in another task. For a short call, waking
+/// these tasks takes longer than the call. A call of a session therefore begins in the task that reads the input, if no
+/// other request is unanswered. Most calls also end there. A call that waits, or computes for longer than the interval
+/// of the sandbox's interruptions, continues in a task of its own.
 pub(super) struct DirectCalls<H> {
     handler: Arc<H>,
     /// The client, as soon as the connection has begun.
     peer: Arc<OnceLock<Peer<RoleServer>>>,
     running: RunningCalls,
-    /// The runtime of the tasks, which may not be the one that reads the input.
+    /// The runtime of the tasks. Another runtime may read the input.
     runtime: Handle,
 }
 
-/// The calls that did not end at once. Clones share them.
+/// The direct calls that continue in tasks. Clones share the tasks.
 #[derive(Clone)]
 pub(super) struct RunningCalls {
     tasks: Arc<Mutex<JoinSet<()>>>,
@@ -51,7 +51,8 @@ impl RunningCalls {
         }
     }
 
-    /// Waits until the calls have ended. Cancels those that still run after `wall_max`; they have [`STOP_MAX`] to end.
+    /// Waits until the calls have ended. Cancels the calls that still run after `wall_max`, and gives them [`STOP_MAX`]
+    /// to end.
     pub(super) async fn finish(&self, wall_max: Duration) {
         let mut tasks = std::mem::take(&mut *self.lock());
         let mut join_all = async || while tasks.join_next().await.is_some() {};
@@ -82,12 +83,12 @@ impl<H: ServerHandler> DirectCalls<H> {
         self.running.cancel.child_token()
     }
 
-    /// Returns the client if a message is a call of a session, and the connection has begun.
+    /// Returns the client, if a message is a tool call of a session and the connection has begun.
     pub(super) fn peer_of_call(&self, message: &ClientJsonRpcMessage) -> Option<&Peer<RoleServer>> {
         let JsonRpcMessage::Request(request) = message else {
             return None;
         };
-        // A request with a version of its own belongs to no session. The protocol library serves it with that version.
+        // A request that declares its protocol version does not belong to a session. The protocol library serves it.
         let is_call = matches!(&request.request, ClientRequest::CallToolRequest(_))
             && request.request.get_meta().protocol_version().is_none();
         self.peer.get().filter(|_| is_call)
@@ -124,7 +125,7 @@ impl<H: ServerHandler> DirectCalls<H> {
     pub(super) async fn run(&self, call: impl Future<Output = ()> + Send + 'static) {
         let mut call = Box::pin(call);
         let first_poll = poll_fn(|context| {
-            // What the call creates, such as timers and tasks, must not depend on the runtime that reads the input.
+            // Timers and tasks that the call creates must not depend on the runtime that reads the input.
             let _entered = self.runtime.enter();
             Poll::Ready(call.as_mut().poll(context))
         });

@@ -1,4 +1,4 @@
-//! The intake of messages: their checks, the answers to refused ones, and the calls that are answered directly.
+//! The intake of messages: checks messages, answers refused messages, and answers some calls directly.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,22 +25,22 @@ const MESSAGE_BYTES_MAX: usize = 8 << 20;
 /// Maximum number of requests that are not answered yet.
 const PENDING_MAX: usize = 1_000;
 
-/// Maximum memory of these requests, in bytes.
+/// Maximum memory of the requests that are not answered yet, in bytes.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of messages that wait until the protocol library receives them.
 const WAITING_MAX: usize = 16;
 
-/// Takes the messages of one client in.
+/// Reads and checks the messages of one client.
 pub(super) struct Intake<W, H> {
     outgoing: Outgoing<W>,
     /// The limits on the number and the memory of unanswered requests.
     pending: PendingRequests,
     direct_calls: DirectCalls<H>,
-    /// Where the transport receives messages.
+    /// The channel to the transport.
     messages: mpsc::Sender<ClientJsonRpcMessage>,
     stop: CancellationToken,
-    /// Whether a request has begun the connection.
+    /// Whether a request other than `ping` has begun the connection.
     has_begun: bool,
 }
 
@@ -76,8 +76,8 @@ where
         (intake, transport)
     }
 
-    /// Reads messages until the input ends, an answer cannot be sent, or the connection ends. Answers what needs no session,
-    /// and passes the other messages to the transport.
+    /// Reads messages until the input ends, the answer to a refused message cannot be sent, or the connection ends.
+    /// Answers refused messages and direct calls, and passes the other messages to the transport.
     pub(super) async fn read(mut self, input: impl AsyncRead + Unpin) {
         let mut input = LineReader::new(input, MESSAGE_BYTES_MAX);
         loop {
@@ -108,9 +108,10 @@ where
         }
     }
 
-    /// Answers a call, if it can be answered directly. Returns any other message. `has_more` is whether more input was read.
+    /// Answers a call, if it can be answered directly. Returns any other message. `has_more` states whether more input
+    /// than this message has been read.
     async fn answer(&mut self, message: ClientJsonRpcMessage, has_more: bool) -> Option<ClientJsonRpcMessage> {
-        // Requests that arrive at once run at the same time, in tasks.
+        // Requests that arrive together run concurrently, in tasks of the protocol library.
         let is_alone = !has_more && self.outgoing.unanswered.len() == 1;
         let Some(peer) = self.direct_calls.peer_of_call(&message).filter(|_| is_alone).cloned() else {
             return Some(message);
@@ -148,7 +149,7 @@ where
             IncomingLine::Ignored => return Err(None),
         };
         if !self.has_begun {
-            // The protocol library would end the connection at any other message.
+            // The protocol library would end the connection at a message that cannot begin it.
             let Some(id) = &request_id else { return Err(None) };
             if let Some(error) = beginning_error(line) {
                 return Err(Some(refusal(json_of(id), error.code, &error.message)));

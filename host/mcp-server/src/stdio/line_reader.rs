@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 /// A line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A complete line without its end.
+    /// A complete line without its line ending.
     Complete(Vec<u8>),
     /// A line over the limit, which was skipped.
     TooLong,
@@ -34,7 +34,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Returns whether more input than the last line has been read.
+    /// Returns whether input after the last line has been read.
     pub(super) fn has_buffered(&self) -> bool {
         !self.input.buffer().is_empty()
     }

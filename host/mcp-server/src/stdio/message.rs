@@ -17,11 +17,11 @@ pub(super) enum IncomingLine {
     },
     /// A message that is refused with this answer.
     Refused(Value),
-    /// A message that needs no answer and has no effect.
+    /// An empty line, or an invalid message that is not a request. It needs no answer and has no effect.
     Ignored,
 }
 
-/// Returns the error that answers a message.
+/// Returns the error response to a message.
 pub(super) fn refusal(id: Value, code: ErrorCode, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}})
 }
@@ -97,8 +97,8 @@ fn request_id(message: &ClientJsonRpcMessage) -> Option<String> {
     }
 }
 
-/// Returns the reason why a message cannot begin a connection, or `None` if it can: it is `initialize` or `ping`, or
-/// has all required keys in `_meta`.
+/// Returns the reason why a message cannot begin a connection. Returns `None` if the message is `initialize` or `ping`,
+/// or has all required keys in `_meta`.
 pub(super) fn beginning_error(line: &[u8]) -> Option<ErrorData> {
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     if matches!(value["method"].as_str(), Some("initialize" | "ping")) {

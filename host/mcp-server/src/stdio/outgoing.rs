@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use super::unanswered_requests::UnansweredRequests;
 use toolwit::tool::DeferredWork;
 
-/// The output to the client, and the requests that it waits for. Clones share both.
+/// The output to the client, and the client's unanswered requests. Clones share both.
 pub(super) struct Outgoing<W> {
     pub(super) output: Arc<Mutex<W>>,
     pub(super) unanswered: Arc<UnansweredRequests>,

@@ -13,10 +13,11 @@ use super::stdin_thread::read_stdin;
 use super::transport::LineTransport;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Serves a client over standard input and output, until the input ends or the token is cancelled.
+/// Serves a client over standard input and output, until the input ends or `cancel` is cancelled.
 ///
 /// # Errors
-/// If the connection fails before it has begun, or the task that serves it panics.
+/// If the thread for standard input cannot be started, the connection fails before it has begun, or the task that
+/// serves it panics.
 pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
     let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
     let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), standard_output());
@@ -37,7 +38,7 @@ where
 {
     let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
     let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), output);
-    // The transport stops it.
+    // The transport stops the intake.
     tokio::spawn(intake.read(input));
     serve_transport(connection, transport, &peer, cancel).await
 }

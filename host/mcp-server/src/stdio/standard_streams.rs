@@ -8,8 +8,9 @@ pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The output to a client.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Returns standard input. Clients usually pass a pipe or a socket, for which the event loop can wait. Tokio uses threads for
-/// other files, so that each message passes between threads twice. Must be called in the tokio runtime that reads it.
+/// Returns standard input. Clients usually pass a pipe or a socket, for which the event loop can wait. Tokio uses
+/// threads for other files, so that each message passes between threads twice. Must be called in the Tokio runtime that
+/// reads the input.
 pub(super) fn standard_input() -> Input {
     #[cfg(unix)]
     if let Some(input) = unix::input() {
@@ -52,8 +53,8 @@ mod unix {
             .map(|socket| Box::new(socket) as Input)
     }
 
-    /// Returns standard output if it is a pipe or a socket, and not also the file of standard error, which must stay
-    /// blocking.
+    /// Returns standard output if it is a pipe or a socket, and not the same file as standard error. Standard error
+    /// must stay blocking.
     pub(super) fn output() -> Option<Output> {
         let file = duplicate(io::stdout()).ok()?;
         let metadata = file.metadata().ok()?;

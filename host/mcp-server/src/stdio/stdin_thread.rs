@@ -9,8 +9,8 @@ use super::standard_streams::{Input, standard_input};
 
 /// Reads standard input on a thread of its own, until `read` ends.
 ///
-/// A thread reads the next request and begins its call without waking another. The threads of the runtime would pass the
-/// requests of one client to each other, which takes longer than a short call.
+/// This thread reads a request and begins its call without waking another thread. The threads of the runtime would pass
+/// the requests of one client to each other, which takes longer than a short call.
 ///
 /// # Errors
 /// If the thread cannot be started.

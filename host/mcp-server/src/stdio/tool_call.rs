@@ -9,7 +9,7 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request whose id and method have no escapes, as those of every usual client.
+/// A request with an id and a method without JSON escapes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallMessage<'l> {
@@ -26,13 +26,13 @@ enum CallId<'l> {
     Text(&'l str),
 }
 
-/// Converts a `tools/call` request. Returns `None` for every other line, valid or not, and for a call with parameters that only
-/// some clients send: the protocol library converts them.
+/// Converts a `tools/call` request. Returns `None` for every other line, valid or not, and for a call with unusual
+/// parameters. The protocol library converts these lines.
 ///
-/// The protocol library finds the type of a message by trying one after the other, and copies the arguments, which takes
-/// several times as long. The result is the same.
+/// The protocol library tries one message type after the other and copies the arguments, which takes several times as
+/// long. The result is the same.
 pub(super) fn tool_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
-    // An array could be read as the fields of the message in their order.
+    // Serde would also read an array as the fields of `CallMessage`, in their order.
     if line.first() != Some(&b'{') {
         return None;
     }

@@ -16,17 +16,18 @@ use super::outgoing::{Outgoing, send};
 /// The time that running requests have to be answered after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
-/// The time that direct calls have after that, as the protocol library gives it to other requests.
+/// The further time that direct calls have after [`DRAIN_MAX`]. The protocol library gives other requests the same
+/// time.
 const DIRECT_DRAIN_MAX: Duration = Duration::from_secs(5);
 
-/// The transport of the messages of one client, one message a line, without those that the intake answers.
+/// The transport of the messages of one client, without the messages that the intake answers. Each message is one line.
 pub(super) struct LineTransport<W> {
     pub(super) messages: mpsc::Receiver<ClientJsonRpcMessage>,
     pub(super) outgoing: Outgoing<W>,
     pub(super) running_calls: RunningCalls,
     /// Whether the input has ended.
     pub(super) has_ended: bool,
-    /// Stops the intake.
+    /// Stops the intake when it is dropped.
     pub(super) intake: DropGuard,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct UnansweredRequests {
 }
 
 impl UnansweredRequests {
-    /// Returns the number of the requests.
+    /// Returns the number of unanswered requests.
     pub(super) fn len(&self) -> usize {
         self.ids().len()
     }
@@ -45,7 +45,7 @@ impl UnansweredRequests {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes a request that needs no answer any more. Returns the work that was deferred until the answer.
+    /// Removes a request that has been answered or cancelled. Returns the work that was deferred until the answer.
     pub(super) fn remove(&self, id: &RequestId) -> Option<DeferredWork> {
         let id = serde_json::to_string(id).unwrap_or_default();
         let request = self.ids().remove(&id);
@@ -57,13 +57,13 @@ impl UnansweredRequests {
         Some(deferred_work)
     }
 
-    /// Returns the token that cancels a request; `None` if the request needs no answer any more.
+    /// Returns the token that cancels a request, or `None` if the request needs no answer.
     pub(super) fn cancel_token(&self, id: &RequestId) -> Option<CancellationToken> {
         let id = serde_json::to_string(id).unwrap_or_default();
         self.ids().get(&id).map(|request| request.cancel.clone())
     }
 
-    /// Cancels a request, which is not answered then.
+    /// Cancels a request and removes it, so that it is not answered.
     pub(super) fn cancel(&self, id: &RequestId) {
         if let Some(cancel) = self.cancel_token(id) {
             drop(self.remove(id));

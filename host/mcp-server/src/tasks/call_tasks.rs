@@ -27,12 +27,11 @@ const TASK_TTL: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of running tasks of a principal. Further calls are answered directly.
 const RUNNING_MAX: usize = 100;
 
-/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], the time in which a task runs and its result is
-/// kept.
+/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], the time in which a task runs and its
+/// result is kept.
 const TASKS_MAX: usize = 1_000;
 
-/// Maximum memory of the results of a principal's tasks, in bytes. A result that exceeds it becomes an error of its
-/// task.
+/// Maximum memory of the results of a principal's tasks, in bytes. If a result would exceed this limit, its task fails.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// The interval at which a client should request the state of a task, in milliseconds.
@@ -47,8 +46,9 @@ pub(crate) struct TaskCall {
     pub(crate) slot: TaskSlot,
 }
 
-/// The tasks of each principal, by its name. A task id is valid for the principal that received it.
+/// The tasks of all principals. A task id is valid only for the principal that received it.
 pub(crate) struct CallTasks {
+    /// The tasks of each principal, by the principal's name.
     principals: Mutex<HashMap<String, PrincipalTasks>>,
     /// Maximum time that a task runs, and how long its result is kept afterwards.
     ttl: Duration,
@@ -73,10 +73,10 @@ struct PrincipalTasks {
 }
 
 impl PrincipalTasks {
-    /// Forgets the tasks whose results are not kept any longer.
+    /// Removes the tasks whose results have expired.
     fn forget_expired(&mut self, now: Instant, ttl: Duration) {
         self.created.retain(|created| {
-            let is_kept = now.duration_since(created.at) < 2 * ttl;
+            let is_kept = now.duration_since(created.created_at) < 2 * ttl;
             if !is_kept {
                 created.bytes.forget();
             }
@@ -87,22 +87,22 @@ impl PrincipalTasks {
 
 /// A task that runs, or whose result is kept.
 struct CreatedTask {
-    at: Instant,
-    /// The memory of its result.
+    created_at: Instant,
+    /// The memory of the result.
     bytes: ResultBytes,
 }
 
 /// The memory of the result of a task, and the sum for all tasks of a principal, in bytes.
 #[derive(Clone, Default)]
 struct ResultBytes {
-    own: Arc<AtomicUsize>,
+    result: Arc<AtomicUsize>,
     sum: Arc<AtomicUsize>,
 }
 
 impl ResultBytes {
     fn of(sum: &Arc<AtomicUsize>) -> Self {
         Self {
-            own: Arc::default(),
+            result: Arc::default(),
             sum: sum.clone(),
         }
     }
@@ -112,22 +112,22 @@ impl ResultBytes {
         let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= RESULT_BYTES_MAX);
         let is_kept = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
         if is_kept {
-            self.own.store(bytes, Ordering::Relaxed);
+            self.result.store(bytes, Ordering::Relaxed);
         }
         is_kept
     }
 
     fn forget(&self) {
         self.sum
-            .fetch_sub(self.own.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+            .fetch_sub(self.result.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 impl CallTasks {
-    /// Refuses a call of a tool that requires tasks, if the client does not support them.
+    /// Checks that the client supports tasks, if the tool requires them.
     ///
     /// # Errors
-    /// If the client does not declare the extension.
+    /// If `support` is [`TaskSupport::Required`] and the client does not declare the extension.
     pub(crate) fn check_support(support: TaskSupport, client: &ClientCapabilities) -> Result<(), ErrorData> {
         if support == TaskSupport::Required && !client.supports_tasks() {
             let required = ClientCapabilities::builder().enable_tasks().build();
@@ -136,11 +136,12 @@ impl CallTasks {
         Ok(())
     }
 
-    /// Waits for the answer of a call, or returns a task that waits for it: at once if `support` makes every call a task, after
-    /// [`DIRECT_MAX`] if it makes only long calls tasks. If the principal has too many tasks, the call is answered directly.
+    /// Runs a call, and returns its answer or the task that it became. If `support` makes every call a task, the task
+    /// begins at once. If `support` makes only long calls tasks, the task begins after [`DIRECT_MAX`]. If the principal
+    /// has too many tasks, the call is answered directly.
     ///
     /// # Errors
-    /// As the call.
+    /// If the call is answered directly and fails with an error of the protocol.
     pub(crate) async fn run(
         &self,
         principal: &str,
@@ -165,7 +166,8 @@ impl CallTasks {
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
-    /// Returns the manager for a new task, and the counter for its result. `None` if the principal has too many tasks.
+    /// Returns the manager for a new task, and the counter for the memory of its result. Returns `None` if the
+    /// principal has too many tasks.
     fn reserve(&self, principal: &str) -> Option<(TaskManager, ResultBytes)> {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
@@ -176,7 +178,7 @@ impl CallTasks {
         }
         let bytes = ResultBytes::of(&tasks.bytes);
         tasks.created.push_back(CreatedTask {
-            at: now,
+            created_at: now,
             bytes: bytes.clone(),
         });
         Some((tasks.manager.clone(), bytes))
@@ -198,7 +200,7 @@ impl CallTasks {
         self.manager(principal).update_task(id, answers)
     }
 
-    /// Cancels a task: its guest stops.
+    /// Cancels a task and stops its call.
     ///
     /// # Errors
     /// If the principal has no such task.
@@ -211,7 +213,7 @@ impl CallTasks {
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.lock().retain(|_, tasks| {
-            // Counting the running tasks also ends those whose time is over.
+            // Counting the running tasks also ends the tasks that have run for too long.
             let running = tasks.manager.running_task_count();
             tasks.forget_expired(now, self.ttl);
             running > 0 || !tasks.created.is_empty()
@@ -231,7 +233,8 @@ impl CallTasks {
     }
 }
 
-/// Waits for the answer of a call, or for its cancellation. When the task expires, the call is stopped.
+/// Waits for the answer of a call, or for the cancellation of its task. If this future is dropped because the task
+/// expired, the call is stopped.
 async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
     let _stopped_at_the_end = call.stop.clone().drop_guard();
     let answer = tokio::select! {

@@ -1,6 +1,7 @@
 //! The choice of the calls that become tasks.
 
-/// Whether the calls of a tool become tasks, for clients that declare the extension.
+/// Whether the calls of a tool become tasks, for clients that declare the extension. If a principal has too many tasks,
+/// its further calls are answered directly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskSupport {
     /// A call is always answered directly.

@@ -36,7 +36,7 @@ enum Texts {
 }
 
 impl Texts {
-    fn all(&self) -> &[String] {
+    fn as_slice(&self) -> &[String] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
             Self::Several(texts) => texts,
@@ -45,7 +45,7 @@ impl Texts {
 }
 
 impl Claims {
-    /// Checks that the claims are those of an issuer, for a resource, and valid now.
+    /// Checks that the claims are from `issuer`, for `resource`, and valid at the current time.
     ///
     /// # Errors
     /// The reason why the token is refused.
@@ -53,7 +53,7 @@ impl Claims {
         if self.iss != issuer {
             return Err("it is of another issuer");
         }
-        if !self.aud.all().iter().any(|audience| audience == resource) {
+        if !self.aud.as_slice().iter().any(|audience| audience == resource) {
             return Err("it is not for this server");
         }
         if self.sub.is_empty() || self.sub.len() > SUBJECT_BYTES_MAX {
@@ -72,11 +72,11 @@ impl Claims {
 
     /// Returns the scopes.
     pub(crate) fn scopes(&self) -> BTreeSet<&str> {
-        let texts = self.scope.iter().chain(&self.scp).flat_map(Texts::all);
+        let texts = self.scope.iter().chain(&self.scp).flat_map(Texts::as_slice);
         texts.flat_map(|text| text.split_ascii_whitespace()).collect()
     }
 
-    /// Returns the id of the client to which the token was given.
+    /// Returns the id of the client to which the token was issued.
     pub(crate) fn client(&self) -> Option<&str> {
         self.client_id.as_deref().or(self.azp.as_deref())
     }

@@ -1,4 +1,4 @@
-//! The keys of an issuer, which are requested when they are needed.
+//! The cache of the keys of an issuer. Keys are requested when they are needed.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const AGE_MAX: Duration = Duration::from_secs(60 * 60);
 /// The age up to which keys are used if their issuer cannot be reached.
 const STALE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The minimum time between two requests to an issuer, whatever the tokens of the clients state.
+/// The minimum time between two requests to an issuer, even if clients send tokens with unknown keys.
 const INTERVAL_MIN: Duration = Duration::from_secs(30);
 
 /// The keys of an issuer.
@@ -29,7 +29,7 @@ pub(super) struct KeyCache {
     requests: Mutex<KeyRequests>,
 }
 
-/// The requests for keys. There is one at a time.
+/// The requests for keys. At most one request runs at a time.
 #[derive(Default)]
 struct KeyRequests {
     /// When the last request began.
@@ -51,12 +51,13 @@ pub(super) struct IssuerKeys {
 pub(super) enum KeyError {
     /// The issuer does not have the key.
     Unknown,
-    /// The keys of the issuer cannot be requested, and none are cached that are recent enough.
+    /// The keys of the issuer cannot be requested, and the cache has no recent keys.
     Unavailable,
 }
 
 impl IssuerKeys {
-    /// Returns the key of a token: the one that it names, or the only one of its algorithm.
+    /// Returns the key of a token: the key with the id that the token states, or without an id, the only key of the
+    /// algorithm.
     pub(super) fn key(&self, token: &SignedToken<'_>) -> Option<&SigningKey> {
         let mut candidates = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
         match &token.key_id {
@@ -78,18 +79,18 @@ impl KeyCache {
         }
     }
 
-    /// Returns whether a token states this issuer. A slash at the end is ignored, because the exact form is known from
-    /// the metadata only.
+    /// Returns whether `stated` is this issuer. Slashes at the end are ignored, because only the metadata of the issuer
+    /// has the exact form.
     pub(super) fn is_issuer(&self, stated: &str) -> bool {
         stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
     }
 
-    /// Returns keys of the issuer that contain the key of a token. They are requested if the cached ones are too old, or lack
-    /// the key.
+    /// Returns keys of the issuer that contain the key of a token. Requests the keys if the cached keys are too old, or
+    /// lack the key.
     ///
     /// # Errors
-    /// [`KeyError::Unknown`] if the newest keys lack the key, and [`KeyError::Unavailable`] if no keys are cached that are
-    /// recent enough.
+    /// [`KeyError::Unknown`] if the newest keys lack the key, and [`KeyError::Unavailable`] if the cache has no recent
+    /// keys.
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
         let has_key = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
         let usable = self.cached_keys().filter(has_key);
@@ -118,7 +119,8 @@ impl KeyCache {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Requests the keys, unless the last request began less than [`INTERVAL_MIN`] ago. Then waits for the running request.
+    /// Requests the keys, unless the last request began less than [`INTERVAL_MIN`] ago. Then waits for the running
+    /// request.
     async fn request(&self, requests: &mut KeyRequests) {
         if requests.last.is_none_or(|last| last.elapsed() >= INTERVAL_MIN) {
             requests.last = Some(Instant::now());

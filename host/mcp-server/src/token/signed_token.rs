@@ -11,8 +11,8 @@ use super::signing_key::{SignatureAlgorithm, SigningKey};
 /// The maximum length of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types, such as
-/// that of a logout token, are refused.
+/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types,
+/// such as the type of a logout token, are refused.
 const ACCEPTED_TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
 
 /// The header of a token. Keys and addresses of keys in it are not read.
@@ -25,7 +25,7 @@ struct Header {
     crit: Option<Value>,
 }
 
-/// A token whose signature was not checked.
+/// A parsed token with an unchecked signature.
 pub(super) struct SignedToken<'t> {
     /// The algorithm that the token states.
     pub(super) algorithm: SignatureAlgorithm,
@@ -47,7 +47,7 @@ impl<'t> SignedToken<'t> {
     /// Parses a token.
     ///
     /// # Errors
-    /// The reason why it is refused.
+    /// The reason why the token is refused.
     pub(super) fn parse(text: &'t str) -> Result<Self, &'static str> {
         if text.len() > TOKEN_BYTES_MAX {
             return Err("it is too long");
@@ -79,7 +79,7 @@ impl<'t> SignedToken<'t> {
         })
     }
 
-    /// Returns the issuer that the token states.
+    /// Returns the issuer that the token states, or `None` if the claims have no valid issuer.
     pub(super) fn stated_issuer(&self) -> Option<String> {
         serde_json::from_slice::<StatedIssuer>(&self.claims)
             .ok()

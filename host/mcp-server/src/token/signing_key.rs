@@ -11,10 +11,10 @@ use serde_json::Value;
 /// The number of bytes of a coordinate of P-256, and of a key of Ed25519.
 const COORDINATE_BYTES: usize = 32;
 
-/// The first byte of a point that is written with both coordinates.
+/// The first byte of the encoding of a point with both coordinates.
 const UNCOMPRESSED: u8 = 4;
 
-/// The algorithms of signatures that are accepted. There is neither `none` nor one with a shared secret.
+/// The accepted signature algorithms. `none` and algorithms with a shared secret are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) enum SignatureAlgorithm {
     RS256,
@@ -24,7 +24,7 @@ pub(super) enum SignatureAlgorithm {
 
 /// A public key. It has one algorithm, which a token cannot change.
 pub(super) struct SigningKey {
-    /// The id, by which tokens name it.
+    /// The id that tokens state for the key.
     pub(super) id: Option<String>,
     material: KeyMaterial,
 }
@@ -52,15 +52,16 @@ struct JsonWebKey {
 }
 
 impl SigningKey {
-    /// Parses a key of a key set. `None` for one that is malformed or not for signatures, or whose algorithm is not accepted.
+    /// Parses a key of a key set. Returns `None` if the key is malformed, is not for signatures, or has an algorithm
+    /// that is not accepted.
     pub(super) fn parse(key: &Value) -> Option<Self> {
         let key = JsonWebKey::deserialize(key).ok()?;
         let is_for_signatures = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
-        let verifies = key
+        let can_verify = key
             .key_ops
             .as_ref()
             .is_none_or(|all| all.iter().any(|operation| operation == "verify"));
-        if !is_for_signatures || !verifies {
+        if !is_for_signatures || !can_verify {
             return None;
         }
         let bytes = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
@@ -77,13 +78,13 @@ impl SigningKey {
             _ => return None,
         };
         let signing_key = Self { id: key.kid, material };
-        let is_own = |algorithm: Value| {
-            SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == signing_key.algorithm())
+        let is_algorithm_of_key = |stated: Value| {
+            SignatureAlgorithm::deserialize(stated).is_ok_and(|algorithm| algorithm == signing_key.algorithm())
         };
-        key.alg.is_none_or(is_own).then_some(signing_key)
+        key.alg.is_none_or(is_algorithm_of_key).then_some(signing_key)
     }
 
-    /// Returns its algorithm.
+    /// Returns the algorithm of the key.
     pub(super) fn algorithm(&self) -> SignatureAlgorithm {
         match self.material {
             KeyMaterial::Rsa { .. } => SignatureAlgorithm::RS256,

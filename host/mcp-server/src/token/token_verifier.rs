@@ -1,4 +1,4 @@
-//! Checking the access token of a request.
+//! The verification of the access token of a request.
 
 use url::Url;
 
@@ -13,7 +13,7 @@ pub(crate) struct TokenVerifier {
     issuers: Vec<KeyCache>,
 }
 
-/// The reason why an access token is refused.
+/// The reason why an access token is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
     /// The token is not valid.

@@ -1,4 +1,4 @@
-//! Annotations of tools: what a client may assume of a call.
+//! Annotations of tools, which state the effect of a call.
 
 use rmcp::model::ToolAnnotations;
 use toolwit::tool::{Effect, EffectClass};

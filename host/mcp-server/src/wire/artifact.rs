@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use toolwit::Artifact;
 
-/// The kind of an artifact that is a resource with a URI of its own.
+/// The kind of an artifact that contains a resource.
 const RESOURCE: &str = "resource";
 
 /// The kind of an artifact that refers to a resource.
@@ -18,8 +18,8 @@ const RESOURCE_LINK: &str = "resource_link";
 /// - The kinds `image/…` and `audio/…` are media types. The value is base64, or an object with base64 under `data`.
 /// - `resource` is an object with `uri`, `mime_type` and `text` or base64 under `blob`.
 /// - `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
-/// - Every other artifact, and one whose value does not have this form, becomes a resource with its JSON. `number` makes the
-///   URI of the resource unique in the result.
+/// - Every other artifact, and an artifact with a value of another form, becomes a resource with its JSON. `number`
+///   makes the URI of this resource unique in the result.
 pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
     let converted = match artifact.kind.as_str() {
         RESOURCE => resource(&artifact.value).map(ContentBlock::resource),

@@ -1,17 +1,17 @@
-//! The context of a call, from the request that makes it.
+//! The context of a call, with the trace context of its request.
 
 use rmcp::model::RequestMetaObject;
 use toolwit::ToolContext;
 
-/// Maximum length of a value of the trace context, in bytes. The specification asks for at least 512.
+/// Maximum length of a value of the trace context, in bytes. The specification requires at least 512 for `tracestate`.
 const TRACE_BYTES_MAX: usize = 1_024;
 
-/// The values of a request's `_meta` that a call receives.
+/// The `_meta` of a request, from which a call receives the trace context.
 pub(crate) struct MetaContext<'m>(pub(crate) &'m RequestMetaObject);
 
 impl MetaContext<'_> {
-    /// Returns the trace context: `traceparent`, `tracestate` and `baggage`. A malformed value is left out, and
-    /// so is `tracestate` without a valid `traceparent`.
+    /// Returns the trace context: `traceparent`, `tracestate` and `baggage`. A malformed value is left out.
+    /// `tracestate` is also left out if there is no valid `traceparent`.
     fn trace(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let parent = self.0.get_traceparent().filter(|value| is_traceparent(value));
         let has_parent = parent.is_some();
@@ -32,7 +32,8 @@ pub(crate) fn call_context(principal: &ToolContext, meta: &MetaContext<'_>) -> T
         .fold(principal.clone(), |context, (key, value)| context.with(key, value))
 }
 
-/// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`, with ids that are not zero.
+/// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`, with ids that are
+/// not zero.
 fn is_traceparent(value: &str) -> bool {
     let parts: Vec<_> = value.split('-').collect();
     let is_hex = |part: &str, digits: usize| {
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_and_other_values_of_the_request_do_not() {
+    fn malformed_and_other_values_of_the_request_do_not_reach_the_call() {
         let context = context(json!({
             "traceparent": "00-zz-1-1",
             "tracestate": "a=1",

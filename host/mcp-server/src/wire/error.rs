@@ -17,8 +17,8 @@ pub(crate) fn internal(error: &Error) -> ErrorData {
     ErrorData::internal_error("the server failed; its log has the reason", None)
 }
 
-/// Returns the answer to a call that did not run: a protocol error for an unknown tool, otherwise a result that the model
-/// reads.
+/// Returns the answer to a call that did not run: a protocol error for an unknown tool, otherwise a result that the
+/// model reads.
 ///
 /// # Errors
 /// If no tool has the name.

@@ -1,4 +1,5 @@
-//! The forms of the protocol: definitions, results and contexts of calls.
+//! Conversions between Toolwit's types and the types of the protocol: definitions, results, errors, pages and call
+//! contexts.
 
 mod annotations;
 mod artifact;

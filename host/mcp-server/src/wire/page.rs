@@ -24,8 +24,8 @@ pub(crate) fn tool_page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListTo
     Ok(result)
 }
 
-/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its
-/// list, so that all pages come from one list.
+/// Returns the page of items at a cursor, and the cursor of the next page. A cursor holds the digest of the names of
+/// its list, so that all pages come from one list.
 ///
 /// # Errors
 /// If the cursor was not issued by the server, or the list has changed.
@@ -92,19 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn all_tools_are_on_some_page_exactly_once() {
-        let all = tools(2 * PAGE_ITEMS_MAX + 1);
+    fn each_tool_is_on_exactly_one_page() {
+        let listed = tools(2 * PAGE_ITEMS_MAX + 1);
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
-            let result = tool_page(all.clone(), cursor.as_deref()).unwrap();
+            let result = tool_page(listed.clone(), cursor.as_deref()).unwrap();
             seen.extend(result.tools);
             cursor = result.next_cursor;
             if cursor.is_none() {
                 break;
             }
         }
-        assert_eq!(seen, all);
+        assert_eq!(seen, listed);
         assert_eq!(tool_page(tools(PAGE_ITEMS_MAX), None).unwrap().next_cursor, None);
     }
 

@@ -26,12 +26,12 @@ pub(crate) fn call_result(result: &ToolResult, shape: ResultShape, notes: Notes)
         return CallToolResult::error(content);
     }
     let mut converted = CallToolResult::success(content);
-    converted.structured_content = structured(result, shape);
+    converted.structured_content = structured_content(result, shape);
     converted
 }
 
 /// Returns the structured content. It fits the output schema of the tool, if the client received one.
-fn structured(result: &ToolResult, shape: ResultShape) -> Option<Value> {
+fn structured_content(result: &ToolResult, shape: ResultShape) -> Option<Value> {
     let value = result.value.clone();
     match shape {
         ResultShape::Untyped => value.filter(Value::is_object),

@@ -7,14 +7,14 @@ use rmcp::service::RequestContext;
 /// The kind of protocol revision that a request uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Revision {
-    /// Up to 2025-11-25: a session with its own list of tools, which changes.
+    /// Up to 2025-11-25: each session has its own list of tools, which can change.
     Session,
-    /// From 2026-07-28: requests without a session, and the same list for all of them.
+    /// From 2026-07-28: requests have no session, and all requests of a principal have the same list of tools.
     Stateless,
 }
 
 impl Revision {
-    /// Returns the kind of revision that a request uses. A request of 2026-07-28 declares its version itself.
+    /// Returns the kind of revision that a request uses. A request of 2026-07-28 or later declares its version.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let declared = context.meta.protocol_version();
         match declared {

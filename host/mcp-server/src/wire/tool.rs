@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::revision::Revision;
 use toolwit::ToolDefinition;
 
-/// The property with the value of a result that is not an object, for clients that expect an object.
+/// The property that holds the result's value, if the client expects an object and the value is not an object.
 pub(crate) const RESULT: &str = "result";
 
 /// The form of the structured content of a tool's results.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_no_objects_are_wrapped_for_older_clients_only() {
+    fn results_that_are_not_objects_are_wrapped_only_for_older_clients() {
         let list = definition(json!({"type": "array", "items": {"type": "string"}}));
         let older = tool("x", &list, Revision::Session)
             .output_schema

@@ -1,4 +1,5 @@
-//! Tests of live registries. They do not wait: they call `refresh` and set the modification times of files.
+//! Tests of live registries. They call `refresh` and set the modification times of files. Only the test of
+//! [`LiveRegistry::watch`] waits.
 
 use super::*;
 
@@ -6,7 +7,7 @@ use toolwit_core::{Arguments, Tool, ToolContext};
 
 const JUST_NOW: Duration = Duration::ZERO;
 
-async fn live(directory: &Path) -> LiveRegistry {
+async fn open_live(directory: &Path) -> LiveRegistry {
     let store = Arc::new(MemoryStore::new());
     LiveRegistry::open(&runtime(), &[directory.to_owned()], MissingPath::Error, store, None)
         .await
@@ -17,13 +18,13 @@ async fn is_changed(live: &LiveRegistry) -> bool {
     live.refresh().await.unwrap().is_changed
 }
 
-fn names(live: &LiveRegistry) -> Vec<String> {
+fn package_names(live: &LiveRegistry) -> Vec<String> {
     let registry = live.current();
     registry.packages().iter().map(|package| package.name.clone()).collect()
 }
 
 /// Returns a component whose tool `answer` returns this number.
-fn answering(number: i32) -> Vec<u8> {
+fn answering_component(number: i32) -> Vec<u8> {
     let text = format!(
         r#"(component
             (core module $m (func (export "f") (result i32) i32.const {number}))
@@ -41,7 +42,7 @@ async fn call(tool: &Arc<dyn Tool>) -> String {
 /// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8], age: Duration) {
     let temporary = path.with_extension("new");
-    write_settled(&temporary, bytes, age);
+    write_aged(&temporary, bytes, age);
     fs::rename(temporary, path).unwrap();
 }
 
@@ -49,53 +50,53 @@ fn replace(path: &Path, bytes: &[u8], age: Duration) {
 #[tokio::test]
 async fn incomplete_file_is_ignored_until_it_is_valid() {
     let directory = tempfile::tempdir().unwrap();
-    let live = live(directory.path()).await;
-    let (path, complete) = (directory.path().join("slow.wasm"), answering(1));
+    let live = open_live(directory.path()).await;
+    let (path, complete) = (directory.path().join("slow.wasm"), answering_component(1));
     let half = &complete[..complete.len() / 2];
-    write_settled(&path, half, JUST_NOW);
+    write_aged(&path, half, JUST_NOW);
     let outcome = live.refresh().await.unwrap();
     assert!(!outcome.is_changed && outcome.is_unsettled, "{outcome:?}");
-    assert_eq!(names(&live), [""; 0], "an incomplete file is not a package yet");
+    assert_eq!(package_names(&live), [""; 0], "an incomplete file is not a package yet");
 
-    write_settled(&path, &complete, JUST_NOW);
-    assert!(is_changed(&live).await, "the complete file is");
+    write_aged(&path, &complete, JUST_NOW);
+    assert!(is_changed(&live).await, "the complete file is a package");
     assert!(live.current().packages()[0].reason().is_none());
 
-    write_settled(&path, half, JUST_NOW);
+    write_aged(&path, half, JUST_NOW);
     assert!(!is_changed(&live).await);
     assert!(
         live.current().packages()[0].reason().is_none(),
-        "the earlier state stays while it is written"
+        "the earlier state stays while the file is written"
     );
 
-    write_settled(&path, half, LONG_AGO);
+    write_aged(&path, half, LONG_AGO);
     assert!(
         is_changed(&live).await,
         "an incomplete file that is no longer written is broken"
     );
     assert!(live.current().packages()[0].reason().is_some());
 
-    write_settled(&path, &complete, LONG_AGO / 2);
-    assert!(is_changed(&live).await, "a complete file repairs it");
+    write_aged(&path, &complete, LONG_AGO / 2);
+    assert!(is_changed(&live).await, "a complete file repairs the package");
     assert!(live.current().packages()[0].reason().is_none());
 }
 
 // attack: H2, accept: 117
 #[tokio::test]
-async fn each_change_is_one_notification_and_running_calls_keep_their_version() {
+async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("oracle.wasm");
-    write_settled(&path, &answering(1), LONG_AGO);
-    let live = live(directory.path()).await;
+    write_aged(&path, &answering_component(1), LONG_AGO);
+    let live = open_live(directory.path()).await;
     let mut events = live.changes();
     let scope = Scope::new();
-    let old = live.current().tool("oracle#answer", &scope).unwrap();
+    let old_tool = live.current().tool("oracle#answer", &scope).unwrap();
     let plugin = live.current().plugin_of("oracle#answer").unwrap().clone();
-    assert_eq!(call(&old).await, "1");
+    assert_eq!(call(&old_tool).await, "1");
 
-    write_settled(&path, &answering(1), LONG_AGO / 2);
+    write_aged(&path, &answering_component(1), LONG_AGO / 2);
     assert!(!is_changed(&live).await, "a new timestamp is not a change");
-    replace(&path, &answering(1), LONG_AGO / 3);
+    replace(&path, &answering_component(1), LONG_AGO / 3);
     assert!(
         !is_changed(&live).await,
         "a new file with the same bytes is not a change"
@@ -106,17 +107,20 @@ async fn each_change_is_one_notification_and_running_calls_keep_their_version() 
         "the plugin stays loaded, with its code and sessions"
     );
 
-    replace(&path, &answering(2), JUST_NOW);
+    replace(&path, &answering_component(2), JUST_NOW);
     assert!(is_changed(&live).await && !is_changed(&live).await, "one notification");
     events.changed().await.unwrap();
     assert!(!events.has_changed().unwrap());
-    let new = live.current().tool("oracle#answer", &scope).unwrap();
-    assert_eq!((call(&old).await, call(&new).await), ("1".to_owned(), "2".to_owned()));
+    let new_tool = live.current().tool("oracle#answer", &scope).unwrap();
+    assert_eq!(
+        (call(&old_tool).await, call(&new_tool).await),
+        ("1".to_owned(), "2".to_owned())
+    );
 
     fs::remove_file(&path).unwrap();
     assert!(is_changed(&live).await && !is_changed(&live).await);
     assert!(live.current().tool("oracle#answer", &scope).is_none());
-    assert_eq!(call(&new).await, "2", "an earlier tool can still be called");
+    assert_eq!(call(&new_tool).await, "2", "an earlier tool can still be called");
 }
 
 // attack: H4
@@ -125,7 +129,7 @@ async fn directory_can_be_deleted_and_created_again() {
     let directory = tempfile::tempdir().unwrap();
     let plugins = directory.path().join("plugins");
     let store = Arc::new(MemoryStore::new());
-    let missing = LiveRegistry::open(
+    let opened = LiveRegistry::open(
         &runtime(),
         std::slice::from_ref(&plugins),
         MissingPath::Error,
@@ -133,7 +137,7 @@ async fn directory_can_be_deleted_and_created_again() {
         None,
     )
     .await;
-    assert!(missing.is_err(), "a missing path is an error at the start");
+    assert!(opened.is_err(), "a missing path is an error at the start");
     let live = LiveRegistry::open(
         &runtime(),
         std::slice::from_ref(&plugins),
@@ -145,20 +149,20 @@ async fn directory_can_be_deleted_and_created_again() {
     .unwrap();
     assert!(!is_changed(&live).await);
     fs::create_dir(&plugins).unwrap();
-    write_settled(&plugins.join("one.wasm"), &answering(1), JUST_NOW);
-    write_settled(&plugins.join("old.wasm~"), &answering(1), JUST_NOW);
-    write_settled(&plugins.join(".one.wasm.swp"), &answering(1), JUST_NOW);
+    write_aged(&plugins.join("one.wasm"), &answering_component(1), JUST_NOW);
+    write_aged(&plugins.join("old.wasm~"), &answering_component(1), JUST_NOW);
+    write_aged(&plugins.join(".one.wasm.swp"), &answering_component(1), JUST_NOW);
     assert!(is_changed(&live).await);
-    assert_eq!(names(&live), ["one"]);
+    assert_eq!(package_names(&live), ["one"]);
     fs::rename(&plugins, directory.path().join("away")).unwrap();
     assert!(is_changed(&live).await);
-    assert_eq!(names(&live), [""; 0]);
+    assert_eq!(package_names(&live), [""; 0]);
     fs::rename(directory.path().join("away"), &plugins).unwrap();
     fs::rename(plugins.join("one.wasm"), plugins.join("other.wasm")).unwrap();
     assert!(is_changed(&live).await);
-    assert_eq!(names(&live), ["other"]);
+    assert_eq!(package_names(&live), ["other"]);
     assert_eq!(
-        found(&live.current(), "answer"),
+        search_ids(&live.current(), "answer"),
         ["other#answer"],
         "the search index is updated"
     );
@@ -167,19 +171,19 @@ async fn directory_can_be_deleted_and_created_again() {
 #[tokio::test]
 async fn removing_one_of_two_packages_with_the_same_name_repairs_the_other() {
     let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    write_settled(&at("a-b.wasm"), &component("play-song"), LONG_AGO);
-    let live = live(directory.path()).await;
-    write_settled(&at("a_b.wasm"), &component("play-song"), LONG_AGO);
+    let path_of = |name: &str| directory.path().join(name);
+    write_aged(&path_of("a-b.wasm"), &component("play-song"), LONG_AGO);
+    let live = open_live(directory.path()).await;
+    write_aged(&path_of("a_b.wasm"), &component("play-song"), LONG_AGO);
     assert!(is_changed(&live).await);
-    assert_eq!(found(&live.current(), "play a song"), [""; 0]);
-    fs::remove_file(at("a-b.wasm")).unwrap();
+    assert_eq!(search_ids(&live.current(), "play a song"), [""; 0]);
+    fs::remove_file(path_of("a-b.wasm")).unwrap();
     assert!(is_changed(&live).await);
-    assert_eq!(found(&live.current(), "play a song"), ["a_b#play-song"]);
+    assert_eq!(search_ids(&live.current(), "play a song"), ["a_b#play-song"]);
 }
 
-/// Waits until the registry meets a condition, for at most a minute.
-async fn until(live: &LiveRegistry, is_met: impl Fn(&Registry) -> bool) {
+/// Waits until the registry meets a condition. Panics after a minute.
+async fn wait_until(live: &LiveRegistry, is_met: impl Fn(&Registry) -> bool) {
     let mut changes = live.changes();
     let wait = async {
         while !is_met(&changes.borrow_and_update()) {
@@ -196,7 +200,7 @@ async fn changes_are_detected_with_events_and_by_polling() {
         let directory = tempfile::tempdir().unwrap();
         let plugins = directory.path().join("plugins");
         fs::create_dir(&plugins).unwrap();
-        let live = live(&plugins).await;
+        let live = open_live(&plugins).await;
         let poll_every = match events {
             WatchEvents::Off => Duration::from_millis(5),
             // Long enough that events arrive first. Only a directory that is created again needs polling.
@@ -208,17 +212,17 @@ async fn changes_are_detected_with_events_and_by_polling() {
             events,
             ..WatchOptions::default()
         };
-        let watching = live.watch(options);
-        fs::write(plugins.join("one.wasm"), answering(1)).unwrap();
-        until(&live, |registry| registry.packages().len() == 1).await;
+        let watch_guard = live.watch(options);
+        fs::write(plugins.join("one.wasm"), answering_component(1)).unwrap();
+        wait_until(&live, |registry| registry.packages().len() == 1).await;
         replace(&plugins.join("one.wasm"), &component("other"), JUST_NOW);
-        until(&live, |registry| registry.definition("one#other").is_some()).await;
+        wait_until(&live, |registry| registry.definition("one#other").is_some()).await;
         fs::remove_dir_all(&plugins).unwrap();
-        until(&live, |registry| registry.packages().is_empty()).await;
+        wait_until(&live, |registry| registry.packages().is_empty()).await;
         fs::create_dir(&plugins).unwrap();
-        fs::write(plugins.join("two.wasm"), answering(2)).unwrap();
-        until(&live, |registry| registry.package("two").is_some()).await;
-        drop(watching);
+        fs::write(plugins.join("two.wasm"), answering_component(2)).unwrap();
+        wait_until(&live, |registry| registry.package("two").is_some()).await;
+        drop(watch_guard);
     }
 }
 
@@ -226,13 +230,13 @@ async fn changes_are_detected_with_events_and_by_polling() {
 #[tokio::test]
 async fn thousands_of_files_are_one_notification() {
     let directory = tempfile::tempdir().unwrap();
-    let live = live(directory.path()).await;
-    let bytes = answering(1);
+    let live = open_live(directory.path()).await;
+    let bytes = answering_component(1);
     for number in 0..2_000 {
         fs::write(directory.path().join(format!("tool{number}.wasm")), &bytes).unwrap();
     }
     assert!(is_changed(&live).await);
-    assert_eq!(names(&live).len(), 2_000);
+    assert_eq!(package_names(&live).len(), 2_000);
     assert!(!is_changed(&live).await);
 }
 
@@ -244,25 +248,25 @@ async fn outcome_of_a_call_changes_the_rank_of_the_tool() {
         (core module $m (func (export "f") unreachable))
         (core instance $i (instantiate $m))
         (func (export "play-song") (canon lift (core func $i "f"))))"#;
-    write_settled(
+    write_aged(
         &directory.path().join("alpha.wasm"),
         &wat::parse_str(trapping).unwrap(),
         LONG_AGO,
     );
-    write_settled(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
-    let live = live(directory.path()).await;
-    let songs = || found(&live.current(), "play a song");
+    write_aged(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    let live = open_live(directory.path()).await;
+    let songs = || search_ids(&live.current(), "play a song");
     assert_eq!(songs()[0], "alpha#play-song");
     let alpha = live.current().tool("alpha#play-song", &Scope::new()).unwrap();
     alpha.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
     // A new package does not change the rank.
-    write_settled(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
+    write_aged(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
     assert!(is_changed(&live).await);
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
 }
 
-/// An embedding model that counts the texts.
+/// An embedding model that counts the texts that it embeds.
 #[derive(Clone, Default)]
 struct CountingModel(Arc<AtomicUsize>);
 
@@ -280,7 +284,7 @@ impl EmbeddingModel for CountingModel {
 #[tokio::test]
 async fn only_changed_packages_are_embedded_again() {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, export: &str| write_settled(&directory.path().join(name), &component(export), LONG_AGO);
+    let write = |name: &str, export: &str| write_aged(&directory.path().join(name), &component(export), LONG_AGO);
     write("a.wasm", "sum");
     write("b.wasm", "other");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -296,22 +300,29 @@ async fn only_changed_packages_are_embedded_again() {
                 .unwrap()
         }
     };
-    let found = |live: &LiveRegistry| {
+    let live_ids = |live: &LiveRegistry| {
         let hits = live.current().search(&Query::new("total"), |_| true);
         hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
     };
     let model = CountingModel::default();
     let live = open(model.clone()).await;
-    assert_eq!(found(&live), ["a#sum"]);
-    let embedded = || model.0.swap(0, Ordering::Relaxed);
-    let for_all = embedded();
+    assert_eq!(live_ids(&live), ["a#sum"]);
+    let take_embedded_count = || model.0.swap(0, Ordering::Relaxed);
+    let count_at_start = take_embedded_count();
     assert!(!is_changed(&live).await);
-    assert_eq!(embedded(), 0, "nothing changed");
+    assert_eq!(take_embedded_count(), 0, "nothing changed");
     write("b.wasm", "sum-up");
     assert!(is_changed(&live).await);
-    let for_one = embedded();
-    assert!(0 < for_one && for_one < for_all, "{for_one} of {for_all}");
-    assert_eq!(found(&live), ["a#sum", "b#sum-up"]);
+    let count_after_change = take_embedded_count();
+    assert!(
+        0 < count_after_change && count_after_change < count_at_start,
+        "{count_after_change} of {count_at_start}"
+    );
+    assert_eq!(live_ids(&live), ["a#sum", "b#sum-up"]);
     let restarted = open(CountingModel::default()).await;
-    assert_eq!(found(&restarted), ["a#sum", "b#sum-up"], "from the store");
+    assert_eq!(
+        live_ids(&restarted),
+        ["a#sum", "b#sum-up"],
+        "the vectors come from the store"
+    );
 }

@@ -22,6 +22,7 @@ fn runtime() -> Arc<Runtime> {
     Runtime::new(options).unwrap()
 }
 
+/// Returns a component with one tool, which takes two numbers.
 fn component(export: &str) -> Vec<u8> {
     let text = format!(
         r#"(component
@@ -32,8 +33,8 @@ fn component(export: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Writes a file with an earlier modification time.
-fn write_settled(path: &Path, bytes: &[u8], age: Duration) {
+/// Writes a file and sets its modification time to `age` ago.
+fn write_aged(path: &Path, bytes: &[u8], age: Duration) {
     fs::write(path, bytes).unwrap();
     let file = fs::File::options().write(true).open(path).unwrap();
     file.set_modified(SystemTime::now() - age).unwrap();
@@ -43,18 +44,19 @@ const LONG_AGO: Duration = Duration::from_secs(3_600);
 
 /// A store that counts the records written to it.
 #[derive(Default)]
-struct Counting {
+struct CountingStore {
     store: MemoryStore,
-    written: AtomicUsize,
+    record_count: AtomicUsize,
 }
 
-impl Store for Counting {
+impl Store for CountingStore {
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
         self.store.packages()
     }
 
     fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
-        self.written.fetch_add(changed.len() + gone.len(), Ordering::Relaxed);
+        self.record_count
+            .fetch_add(changed.len() + gone.len(), Ordering::Relaxed);
         self.store.update_packages(changed, gone)
     }
 
@@ -71,7 +73,7 @@ impl Store for Counting {
     }
 }
 
-impl DynamicToolsStore for Counting {
+impl DynamicToolsStore for CountingStore {
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError> {
         self.store.dynamic_tools(plugin, digest)
     }
@@ -81,7 +83,8 @@ impl DynamicToolsStore for Counting {
     }
 }
 
-fn found(registry: &Registry, intent: &str) -> Vec<String> {
+/// Returns the ids of the tools that a search finds, best first.
+fn search_ids(registry: &Registry, intent: &str) -> Vec<String> {
     registry
         .search(&Query::new(intent), |_| true)
         .into_iter()
@@ -92,40 +95,40 @@ fn found(registry: &Registry, intent: &str) -> Vec<String> {
 #[tokio::test]
 async fn second_scan_takes_unchanged_packages_from_the_store() {
     let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    write_settled(&at("one.wasm"), &component("add-numbers"), LONG_AGO);
-    write_settled(&at("two.wasm"), &component("scrape-page"), LONG_AGO);
-    write_settled(
-        &at("two.toml"),
+    let path_of = |name: &str| directory.path().join(name);
+    write_aged(&path_of("one.wasm"), &component("add-numbers"), LONG_AGO);
+    write_aged(&path_of("two.wasm"), &component("scrape-page"), LONG_AGO);
+    write_aged(
+        &path_of("two.toml"),
         b"use_case = \"reading news\"\nlimits.wall = \"5s\"",
         LONG_AGO,
     );
-    let store = Arc::new(Counting::default());
+    let store = Arc::new(CountingStore::default());
     let scan = async || {
         Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())
             .await
             .unwrap()
     };
-    let writes = || store.written.swap(0, Ordering::Relaxed);
+    let writes = || store.record_count.swap(0, Ordering::Relaxed);
 
-    assert_eq!(found(&scan().await, "scraping pages"), ["two#scrape-page"]);
+    assert_eq!(search_ids(&scan().await, "scraping pages"), ["two#scrape-page"]);
     assert_eq!(writes(), 2);
     // Replaces the component by zeros of the same length and time: a scan that reads it would fail.
-    let length = fs::metadata(at("two.wasm")).unwrap().len();
-    let modified = fs::metadata(at("two.wasm")).unwrap().modified().unwrap();
-    let file = fs::File::options().write(true).open(at("two.wasm")).unwrap();
+    let length = fs::metadata(path_of("two.wasm")).unwrap().len();
+    let modified = fs::metadata(path_of("two.wasm")).unwrap().modified().unwrap();
+    let file = fs::File::options().write(true).open(path_of("two.wasm")).unwrap();
     std::io::Write::write_all(&mut &file, &vec![0; usize::try_from(length).unwrap()]).unwrap();
     file.set_modified(modified).unwrap();
-    assert_eq!(found(&scan().await, "scraping pages"), ["two#scrape-page"]);
+    assert_eq!(search_ids(&scan().await, "scraping pages"), ["two#scrape-page"]);
     assert_eq!(writes(), 0);
 
-    write_settled(&at("two.wasm"), &component("send-email"), LONG_AGO / 2);
+    write_aged(&path_of("two.wasm"), &component("send-email"), LONG_AGO / 2);
     let registry = scan().await;
-    assert_eq!(found(&registry, "send an email"), ["two#send-email"]);
-    assert_eq!(found(&registry, "scraping pages"), [""; 0]);
+    assert_eq!(search_ids(&registry, "send an email"), ["two#send-email"]);
+    assert_eq!(search_ids(&registry, "scraping pages"), [""; 0]);
     assert_eq!(writes(), 1);
 
-    fs::remove_file(at("one.wasm")).unwrap();
+    fs::remove_file(path_of("one.wasm")).unwrap();
     assert_eq!(scan().await.packages().len(), 1);
     assert_eq!((writes(), store.packages().unwrap().len()), (1, 1));
 }
@@ -142,25 +145,25 @@ async fn recently_written_file_is_read_again() {
     };
     scan().await;
     fs::write(directory.path().join("one.wasm"), component("other")).unwrap();
-    assert_eq!(found(&scan().await, "other"), ["one#other"]);
+    assert_eq!(search_ids(&scan().await, "other"), ["one#other"]);
 }
 
 // accept: 104, accept: 105, accept: 131
 #[tokio::test]
 async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
     let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::write(at("plain.wasm"), component("compute")).unwrap();
+    let path_of = |name: &str| directory.path().join(name);
+    fs::write(path_of("plain.wasm"), component("compute")).unwrap();
     fs::write(
-        at("plain.toml"),
+        path_of("plain.toml"),
         "use_case = \"When temperatures are converted\"\ntags = [\"celsius\"]",
     )
     .unwrap();
-    fs::create_dir(at("boxed")).unwrap();
-    fs::write(at("boxed/boxed.wasm"), component("work")).unwrap();
-    fs::write(at("boxed/boxed.toml"), "category = \"cooking\"").unwrap();
-    fs::write(at("wrong.wasm"), component("run-it")).unwrap();
-    fs::write(at("wrong.toml"), "colour = \"red\"").unwrap();
+    fs::create_dir(path_of("boxed")).unwrap();
+    fs::write(path_of("boxed/boxed.wasm"), component("work")).unwrap();
+    fs::write(path_of("boxed/boxed.toml"), "category = \"cooking\"").unwrap();
+    fs::write(path_of("wrong.wasm"), component("run-it")).unwrap();
+    fs::write(path_of("wrong.toml"), "colour = \"red\"").unwrap();
     let registry = Registry::scan(&runtime(), &[directory.path().to_owned()])
         .await
         .unwrap();
@@ -175,16 +178,20 @@ async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
         "{:?}",
         wrong.reason()
     );
-    assert_eq!(found(&registry, "temperature in celsius"), ["plain#compute"]);
-    assert_eq!(found(&registry, "cooking"), ["boxed#work"]);
-    assert_eq!(found(&registry, "run it"), [""; 0], "a broken package is not found");
+    assert_eq!(search_ids(&registry, "temperature in celsius"), ["plain#compute"]);
+    assert_eq!(search_ids(&registry, "cooking"), ["boxed#work"]);
+    assert_eq!(
+        search_ids(&registry, "run it"),
+        [""; 0],
+        "a broken package is not found"
+    );
 }
 
 #[tokio::test]
 async fn broken_tool_ranks_last_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    write_settled(&directory.path().join("alpha.wasm"), &component("play-song"), LONG_AGO);
-    write_settled(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    write_aged(&directory.path().join("alpha.wasm"), &component("play-song"), LONG_AGO);
+    write_aged(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let scan = async || {
         Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())
@@ -192,20 +199,20 @@ async fn broken_tool_ranks_last_after_a_restart() {
             .unwrap()
     };
     assert_eq!(
-        found(&scan().await, "play a song"),
+        search_ids(&scan().await, "play a song"),
         ["alpha#play-song", "beta#play-song"]
     );
-    let failed = CheckOutcome::Failure("it trapped".to_owned());
+    let failure = CheckOutcome::Failure("it trapped".to_owned());
     let digest = scan().await.packages()[0].plugin().unwrap().inspection().digest.clone();
     let alpha = ToolKey::new(digest, "alpha#play-song");
     store
         .record_calls(
             &alpha,
-            &CallRecord::check(CheckStage::Execution, failed, health::now_ms()),
+            &CallRecord::check(CheckStage::Execution, failure, health::now_ms()),
         )
         .unwrap();
     assert_eq!(
-        found(&scan().await, "play a song"),
+        search_ids(&scan().await, "play a song"),
         ["beta#play-song", "alpha#play-song"]
     );
     store
@@ -215,7 +222,7 @@ async fn broken_tool_ranks_last_after_a_restart() {
         )
         .unwrap();
     assert_eq!(
-        found(&scan().await, "play a song")[0],
+        search_ids(&scan().await, "play a song")[0],
         "alpha#play-song",
         "a success clears the failure"
     );

@@ -11,8 +11,10 @@ use toolwit_core::file::replace_file;
 use toolwit_core::limits::{ByteCount, TOKENIZER_BYTES_MAX, VECTORS_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The names of the files in a [`VectorDirectory`].
+/// The name of the file of vectors in a [`VectorDirectory`].
 const VECTORS_NAME: &str = "vectors.safetensors";
+
+/// The name of the tokenizer file in a [`VectorDirectory`].
 const TOKENIZER_NAME: &str = "tokenizer.json";
 
 /// Maximum depth of subdirectories in which the files are searched.
@@ -38,8 +40,8 @@ pub struct VectorFiles {
 }
 
 impl VectorFiles {
-    /// Finds the two files among the paths, and in the directories among them. Their names end in `.safetensors` and `.json`;
-    /// in a directory, the name of the latter must also contain `tokenizer`.
+    /// Finds the two files among the paths, and in the directories among them. The name of the vectors ends in `.safetensors`,
+    /// and the name of the tokenizer in `.json`. In a directory, the name of the tokenizer must also contain `tokenizer`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a file is missing or not unique, or if a path is an archive; [`ErrorKind::Io`] if a
@@ -48,10 +50,11 @@ impl VectorFiles {
         let mut candidates = Vec::new();
         for path in paths {
             if path.is_dir() {
-                collect(path, 0, &mut candidates).map_err(|error| unreadable(path, error))?;
+                collect_files(path, 0, &mut candidates).map_err(|error| read_error(path, error))?;
                 candidates.sort();
             } else if has_extension(path, "whl") || has_extension(path, "zip") {
-                return Err(unusable(path, "it is an archive").override_suggestion("unpack it, and pass its directory"));
+                let error = unusable_error(path, "it is an archive");
+                return Err(error.override_suggestion("unpack it, and pass its directory"));
             } else {
                 candidates.push(path.clone());
             }
@@ -72,8 +75,8 @@ impl VectorFiles {
     /// Reads and validates the files.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if it is too large or invalid. Both name the
-    /// file.
+    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if it is not a regular file, too large or
+    /// invalid. Both name the file.
     pub fn read(&self) -> Result<WordVectors, Error> {
         let (vectors, _) = self.read_with_tokenizer()?;
         Ok(vectors)
@@ -81,10 +84,11 @@ impl VectorFiles {
 
     /// Reads and validates the files. Returns the vectors and the content of the tokenizer's file.
     fn read_with_tokenizer(&self) -> Result<(WordVectors, Vec<u8>), Error> {
-        let bytes = read(&self.vectors, VECTORS_BYTES_MAX)?;
-        let matrix = Matrix::parse(bytes).map_err(|why| unusable(&self.vectors, why))?;
-        let json = read(&self.tokenizer, TOKENIZER_BYTES_MAX)?;
-        let vocabulary = Vocabulary::parse(&json, matrix.rows()).map_err(|why| unusable(&self.tokenizer, why))?;
+        let bytes = read_limited(&self.vectors, VECTORS_BYTES_MAX)?;
+        let matrix = Matrix::parse(bytes).map_err(|reason| unusable_error(&self.vectors, reason))?;
+        let json = read_limited(&self.tokenizer, TOKENIZER_BYTES_MAX)?;
+        let vocabulary =
+            Vocabulary::parse(&json, matrix.rows()).map_err(|reason| unusable_error(&self.tokenizer, reason))?;
         Ok((WordVectors { matrix, vocabulary }, json))
     }
 }
@@ -135,7 +139,7 @@ impl VectorDirectory {
     pub fn add(&self, files: &VectorFiles) -> Result<WordVectors, Error> {
         let (vectors, tokenizer) = files.read_with_tokenizer()?;
         let targets = self.files();
-        // Deleted first: an interruption must not leave a mixture of two models.
+        // The old tokenizer is deleted first, so that an interruption does not leave the files of two models.
         remove_file(&targets.tokenizer)?;
         let contents = [
             (&targets.vectors, vectors.matrix.file_bytes()),
@@ -150,7 +154,7 @@ impl VectorDirectory {
         Ok(vectors)
     }
 
-    /// Deletes the word vectors. Returns whether there were any.
+    /// Deletes the two files. Returns whether at least one existed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if a file cannot be deleted.
@@ -162,7 +166,7 @@ impl VectorDirectory {
 }
 
 /// Collects the files below a directory, up to [`DEPTH_MAX`] levels deep. Links to directories are not followed.
-fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn collect_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if files.len() >= FILES_MAX {
@@ -171,7 +175,7 @@ fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Resu
         if !entry.file_type()?.is_dir() {
             files.push(entry.path());
         } else if depth < DEPTH_MAX {
-            collect(&entry.path(), depth + 1, files)?;
+            collect_files(&entry.path(), depth + 1, files)?;
         }
     }
     Ok(())
@@ -194,22 +198,22 @@ fn only_match(paths: &[PathBuf], kind: &str, fits: impl Fn(&PathBuf) -> bool) ->
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension()
-        .is_some_and(|found| found.eq_ignore_ascii_case(extension))
+        .is_some_and(|actual| actual.eq_ignore_ascii_case(extension))
 }
 
 /// Reads a regular file of limited size.
-fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
+fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    let metadata = fs::metadata(path).map_err(|error| read_error(path, error))?;
     if !metadata.is_file() {
-        return Err(unusable(path, "it is not a regular file"));
+        return Err(unusable_error(path, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     if metadata.len() <= bytes_max {
         let file = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
-        file.map_err(|error| unreadable(path, error))?;
+        file.map_err(|error| read_error(path, error))?;
     }
     if metadata.len().max(bytes.len() as u64) > bytes_max {
-        return Err(unusable(
+        return Err(unusable_error(
             path,
             format_args!("it is larger than {}", ByteCount(bytes_max)),
         ));
@@ -229,13 +233,13 @@ fn remove_file(path: &Path) -> Result<bool, Error> {
     }
 }
 
-fn unreadable(path: &Path, error: io::Error) -> Error {
+fn read_error(path: &Path, error: io::Error) -> Error {
     let message = format!("`{}` could not be read: {error}", path.display());
     Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
 }
 
-fn unusable(path: &Path, why: impl std::fmt::Display) -> Error {
-    let why: String = why.to_string().chars().take(REASON_CHARS_MAX).collect();
-    let message = format!("`{}` cannot be used for word vectors: {why}", path.display());
+fn unusable_error(path: &Path, reason: impl std::fmt::Display) -> Error {
+    let reason: String = reason.to_string().chars().take(REASON_CHARS_MAX).collect();
+    let message = format!("`{}` cannot be used for word vectors: {reason}", path.display());
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(SUGGESTION)
 }

@@ -13,7 +13,7 @@ use toolwit_core::limits::ByteCount;
 /// The number of bytes of the header's length.
 const LENGTH_BYTES: usize = 8;
 
-/// Maximum size of the header. A file with one tensor needs about a hundred bytes.
+/// Maximum size of the header, in bytes. A file with one tensor needs about a hundred bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of components of a vector.
@@ -65,15 +65,15 @@ impl Matrix {
     /// # Errors
     /// The reason why the bytes are not such a file, as a phrase that follows the name of the file.
     pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
-        let (header, data) = split(&bytes)?;
+        let (header, data) = split_header(&bytes)?;
         let tensor = only_tensor(header)?;
         let [rows, columns] = tensor.shape[..] else {
             return Err(format!("its tensor has {} dimensions instead of 2", tensor.shape.len()));
         };
         if rows == 0 || columns == 0 || columns > COLUMNS_MAX {
             return Err(format!(
-                "it has {rows} vectors with {columns} components; at least 1 of both and at most {COLUMNS_MAX} \
-                 components are supported"
+                "it has {rows} vectors with {columns} components; at least 1 vector and 1 to \
+                 {COLUMNS_MAX} components are supported"
             ));
         }
         let expected_bytes = rows
@@ -118,11 +118,11 @@ impl Matrix {
             return;
         };
         match self.format {
-            NumberFormat::F16 => add(row, sum, |bytes| f32_from_f16(u16::from_le_bytes(bytes))),
-            NumberFormat::BF16 => add(row, sum, |bytes| {
+            NumberFormat::F16 => add_values(row, sum, |bytes| f32_from_f16(u16::from_le_bytes(bytes))),
+            NumberFormat::BF16 => add_values(row, sum, |bytes| {
                 f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
             }),
-            NumberFormat::F32 => add(row, sum, f32::from_le_bytes),
+            NumberFormat::F32 => add_values(row, sum, f32::from_le_bytes),
         }
     }
 
@@ -130,7 +130,7 @@ impl Matrix {
         self.columns * self.format.size()
     }
 
-    /// Returns whether all values are finite: their exponents have a bit that is not set.
+    /// Returns whether all values are finite: each exponent has a bit that is not set.
     fn is_finite(&self) -> bool {
         let values = &self.bytes[self.values.clone()];
         let are_finite = |exponent_mask: u16| {
@@ -151,9 +151,9 @@ impl Matrix {
 }
 
 /// Splits a file into its header and the values of its tensors.
-fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+fn split_header(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let not_safetensors = || "it is not a safetensors file".to_owned();
-    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>().ok_or_else(not_safetensors)?;
+    let (length, content) = bytes.split_first_chunk::<LENGTH_BYTES>().ok_or_else(not_safetensors)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| not_safetensors())?;
     if length > HEADER_BYTES_MAX {
         let length_max = ByteCount(HEADER_BYTES_MAX as u64);
@@ -161,7 +161,8 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
             "it is not a safetensors file, or its header is larger than {length_max}"
         ));
     }
-    rest.split_at_checked(length)
+    content
+        .split_at_checked(length)
         .ok_or_else(|| "it is truncated".to_owned())
 }
 
@@ -179,10 +180,10 @@ fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
 }
 
 /// Adds the values of a row to a sum. `value` converts the bytes of one value.
-fn add<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u8; BYTES]) -> f32) {
+fn add_values<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u8; BYTES]) -> f32) {
     let (values, _) = row.as_chunks::<BYTES>();
-    for (sum, bytes) in sum.iter_mut().zip(values) {
-        *sum += value(*bytes);
+    for (component, bytes) in sum.iter_mut().zip(values) {
+        *component += value(*bytes);
     }
 }
 

@@ -28,7 +28,7 @@ fn example() -> (tempfile::TempDir, WordVectors) {
 }
 
 /// Returns the error for two files with this content.
-fn refusal(vectors: &[u8], tokenizer: &[u8]) -> Error {
+fn read_error(vectors: &[u8], tokenizer: &[u8]) -> Error {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("a.safetensors"), vectors).unwrap();
     fs::write(directory.path().join("tokenizer.json"), tokenizer).unwrap();
@@ -66,9 +66,9 @@ fn unknown_word_is_split_into_its_longest_pieces() {
 fn number_formats_have_the_same_values() {
     let values = [1.5_f32, -0.25, 2.0_f32.powi(-20), 65_504.0];
     let bits = [[0x3e00_u16, 0xb400, 0x0010, 0x7bff], [0x3fc0, 0xbe80, 0x3580, 0x477f]];
-    let exact: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let halves = bits.map(|bits| bits.iter().flat_map(|bits| bits.to_le_bytes()).collect::<Vec<u8>>());
-    let files = [("F32", &exact), ("F16", &halves[0]), ("BF16", &halves[1])];
+    let f32_bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let half_bytes = bits.map(|bits| bits.iter().flat_map(|bits| bits.to_le_bytes()).collect::<Vec<u8>>());
+    let files = [("F32", &f32_bytes), ("F16", &half_bytes[0]), ("BF16", &half_bytes[1])];
     for (format, bytes) in files {
         let header = json!({"v": {"dtype": format, "shape": [1, 4], "data_offsets": [0, bytes.len()]}});
         let matrix = Matrix::parse(with_header(&header, bytes)).unwrap();
@@ -108,7 +108,7 @@ fn damaged_vectors_are_refused_with_the_path() {
         (safetensors(&[&[1.0, f32::INFINITY], &[0.0, 1.0]]), "not finite"),
     ];
     for (bytes, why) in cases {
-        let error = refusal(&bytes, vocabulary.as_bytes());
+        let error = read_error(&bytes, vocabulary.as_bytes());
         assert_eq!(error.kind, ErrorKind::Configuration);
         assert!(
             error.message.contains(why) && error.message.contains("a.safetensors"),
@@ -139,7 +139,7 @@ fn unsuitable_tokenizer_is_refused_with_the_path() {
         (model("BPE", json!({"▁a": -1})), "not a tokenizer"),
     ];
     for (json, why) in cases {
-        let error = refusal(&good, json.as_bytes());
+        let error = read_error(&good, json.as_bytes());
         assert!(error.message.len() < 1_000, "a reason quotes little of the file");
         assert!(
             error.message.contains(why) && error.message.contains("tokenizer.json"),
@@ -180,8 +180,8 @@ fn files_are_found_in_a_directory_or_among_arguments() {
     fs::write(root.join("settings.json"), "{}").unwrap();
     let found = files(&root);
     assert!(found.vectors.ends_with("weights/l2_256.safetensors") && found.read().is_ok());
-    let given = VectorFiles::find(&[found.tokenizer.clone(), found.vectors.clone()]).unwrap();
-    assert_eq!(given, found, "in any order");
+    let from_arguments = VectorFiles::find(&[found.tokenizer.clone(), found.vectors.clone()]).unwrap();
+    assert_eq!(from_arguments, found, "in any order");
     let missing = VectorFiles::find(std::slice::from_ref(&found.vectors)).unwrap_err();
     assert!(missing.message.contains("no `tokenizer"), "{missing}");
     fs::write(root.join("other.safetensors"), "").unwrap();
@@ -194,8 +194,8 @@ fn files_are_found_in_a_directory_or_among_arguments() {
 #[test]
 fn directory_holds_one_model_and_keeps_it_when_another_is_refused() {
     let (source, _) = example();
-    let own = tempfile::tempdir().unwrap();
-    let directory = VectorDirectory::new(own.path().join("vectors"));
+    let target = tempfile::tempdir().unwrap();
+    let directory = VectorDirectory::new(target.path().join("vectors"));
     assert!(directory.open().unwrap().is_none() && !directory.remove().unwrap());
     directory.add(&files(source.path())).unwrap();
     write(source.path(), &[("only", vec![1.0, 2.0])]);
@@ -218,9 +218,9 @@ proptest! {
     #[test]
     fn damaged_bytes_do_not_panic(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8), cut in 0_usize..200) {
         let mut bytes = safetensors(&[&[1.0, 2.0], &[3.0, 4.0]]);
-        for (at, byte) in changes {
-            let at = at % bytes.len();
-            bytes[at] = byte;
+        for (number, byte) in changes {
+            let position = number % bytes.len();
+            bytes[position] = byte;
         }
         bytes.truncate(bytes.len().saturating_sub(cut / 10));
         if let Ok(matrix) = Matrix::parse(bytes) {

@@ -11,7 +11,7 @@ const WORD_START: &str = "▁";
 /// Maximum number of pieces. Tokenizers of language models have at most about 260,000.
 const PIECES_MAX: usize = 1 << 19;
 
-/// The longest piece that is used, in bytes. Words are not longer.
+/// Maximum length of a piece, in bytes. Longer pieces are ignored.
 const PIECE_BYTES_MAX: usize = 48;
 
 /// The pieces of a tokenizer, with the row of each in the matrix.
@@ -69,16 +69,17 @@ impl Vocabulary {
     pub(super) fn rows(&self, word: &str) -> Vec<usize> {
         let marked = format!("{WORD_START}{word}");
         let mut rows = Vec::new();
-        let mut rest = marked.as_str();
-        while let Some(first) = rest.chars().next() {
-            let (length, row) = self.longest_piece(rest).unzip();
+        let mut remaining = marked.as_str();
+        while let Some(first) = remaining.chars().next() {
+            let (length, row) = self.longest_piece(remaining).unzip();
             rows.extend(row);
-            rest = &rest[length.unwrap_or(first.len_utf8())..];
+            remaining = &remaining[length.unwrap_or(first.len_utf8())..];
         }
         rows
     }
 
-    /// Returns the length and the row of the longest piece with which a text begins. `None` if it begins with none.
+    /// Returns the length and the row of the longest piece with which a text begins. Returns `None` if the text
+    /// begins with no piece.
     fn longest_piece(&self, text: &str) -> Option<(usize, usize)> {
         let lengths = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
         let mut lengths = lengths.filter(|length| text.is_char_boundary(*length));

@@ -18,8 +18,8 @@ pub(super) struct DirectoryEvents {
 }
 
 impl DirectoryEvents {
-    /// Starts without directories. Each message in the channel stands for one or more events. `None` if the system does not
-    /// support events.
+    /// Starts without watched directories. Each message in the channel stands for one or more events. Returns `None` if the
+    /// system does not support events.
     pub(super) fn start(sender: mpsc::Sender<()>) -> Option<Self> {
         let on_event = move |event: notify::Result<Event>| {
             // A full channel already has a message. An error, such as a lost event, also calls for a scan.
@@ -72,12 +72,14 @@ fn is_change(event: &Event) -> bool {
         }
 }
 
+/// Returns the inode of a directory.
 #[cfg(unix)]
 fn inode(directory: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(directory).ok().map(|metadata| metadata.ino())
 }
 
+/// Returns 0 for an existing directory, because the system has no inodes.
 #[cfg(not(unix))]
 fn inode(directory: &Path) -> Option<u64> {
     directory.is_dir().then_some(0)

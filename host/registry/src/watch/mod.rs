@@ -25,7 +25,8 @@ pub struct WatchOptions {
     pub quiet: Duration,
     /// The maximum time from the first event to the scan, if further events keep arriving.
     pub quiet_wall_max: Duration,
-    /// The interval between scans if no events arrive. It is extended if scans would use more than 2 % of the time.
+    /// The interval between scans if no events arrive. It is extended if scans would use more than 2 % of the time,
+    /// unless a file is still being written.
     pub poll_every: Duration,
     /// Whether to use file system events.
     pub events: WatchEvents,
@@ -55,7 +56,8 @@ impl Default for WatchOptions {
     }
 }
 
-/// If no events arrive, a scan is followed by a pause of at least this many times its duration.
+/// If no events arrive, the pause after a scan is at least this many times the duration of the scan, unless a file is still
+/// being written.
 const PAUSE_PER_SCAN: u32 = 50;
 
 /// Stops watching the directories of a registry when it is dropped.
@@ -142,7 +144,7 @@ async fn watch(live: LiveRegistry, options: WatchOptions) {
     }
 }
 
-/// Logs why a discovery failed. Failures of single plugins are logged by the discovery itself.
+/// Logs the error of a failed discovery. Failures of single plugins are logged by the discovery itself.
 fn log_failure(result: Result<Result<(), Error>, JoinError>) {
     match result {
         Ok(Ok(())) => {}

@@ -91,7 +91,7 @@ impl Chat {
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
         let answers = PreparedAnswers::new(approver(&progress, None));
-        let needs_answers = !can_ask() && !flags.asks_nothing();
+        let needs_answers = !can_ask() && !flags.allows_every_call();
         let flags = flags.with_approvers(answers.clone(), None);
         let conversation_or_error = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();

@@ -28,8 +28,9 @@ Examples:
 
 /// Grant access to a plugin, or show its grants
 ///
-/// A grant is for one version of a component, by its digest: a replaced component has no grants until they are renewed. A grant
-/// applies from the next call, also in a running host. Each change adds a line to the log next to the grants file.
+/// A grant is for one version of a component, by its digest: a replaced component has no grants until they are renewed.
+/// A grant applies from the next call, also in a running host. Each change adds a line to the log next to the grants
+/// file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Grant {
@@ -67,7 +68,8 @@ impl Grant {
                 Some(package) => package.read_requested_permissions().await,
                 None => Ok(None),
             };
-            // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its requests.
+            // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its
+            // requests.
             let requested = requested.unwrap_or_else(|error| {
                 printer.warn(&error.message);
                 None
@@ -97,7 +99,8 @@ impl Grant {
     }
 }
 
-/// Prints the granted rules, with a warning for each kind that the component does not import.
+/// Prints the granted rules. Warns about each kind of rule that has no effect, because the component does not import
+/// its capability.
 fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: bool) -> Result<(), Failure> {
     let is_imported = |capabilities: &[Capability]| {
         capabilities

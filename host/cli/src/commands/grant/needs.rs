@@ -4,9 +4,9 @@ use crate::input::environment::variable;
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
-/// Returns whether a value that a manifest requires is granted: as an environment variable, a secret or a setting. A granted
-/// variable that is not set in the environment of the host does not count. Values that a conversation provides are not
-/// considered.
+/// Returns whether a value that a manifest requires is granted: as an environment variable, a secret or a setting. A
+/// granted variable that is not set in the environment of the host does not count. Values that a conversation provides
+/// are not considered.
 pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
     let is_variable = effective
         .rules

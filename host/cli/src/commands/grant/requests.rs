@@ -12,8 +12,8 @@ use toolwit::tool::MissingGrant;
 /// A requested access, and whether it is granted.
 #[derive(Serialize)]
 pub(super) struct RequestedAccess {
-    /// The access in the form that `toolwit explain` accepts, except that an HTTP request can have several methods. If no
-    /// grant corresponds to the access, the text of the policy file.
+    /// The access in the form that `toolwit explain` accepts, except that an HTTP request can have several methods. If
+    /// no grant corresponds to the access, the text of the policy file.
     what: String,
     /// Whether the access is granted, with all its methods.
     is_granted: bool,
@@ -55,8 +55,8 @@ fn access_of(grant: &MissingGrant) -> String {
 
 /// Splits an access into one for each of its methods: `GET,POST URL` becomes two.
 fn each_method(access: &str) -> impl Iterator<Item = String> {
-    let (methods, rest) = access.split_once(' ').unwrap_or((access, ""));
-    methods.split(',').map(move |method| format!("{method} {rest}"))
+    let (methods, target) = access.split_once(' ').unwrap_or((access, ""));
+    methods.split(',').map(move |method| format!("{method} {target}"))
 }
 
 /// Adds a scheme and a path to the URL of a grant, if the URL is only a host.

@@ -32,7 +32,7 @@ impl Revoke {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let file = self.grants.file()?;
         let rule = self.rule.join(" ");
-        let (count, revoked) = if rule.is_empty() {
+        let (count, description) = if rule.is_empty() {
             let count = file.revoke(&self.plugin).map_err(|error| revoke_error(error, &file))?;
             (count, counted(count, "grant"))
         } else {
@@ -41,11 +41,12 @@ impl Revoke {
         };
         match printer.format() {
             Format::Json => {
-                printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": count, "what": revoked}))?
+                printer.document(&serde_json::json!({"plugin": self.plugin, "revoked": count, "what": description}))?
             }
             Format::Human => {
                 let mut page = Page::new();
-                page.text(format_args!("revoked from {}: {revoked}", self.plugin)).end();
+                page.text(format_args!("revoked from {}: {description}", self.plugin))
+                    .end();
                 printer.message(&page);
             }
         }
@@ -55,9 +56,9 @@ impl Revoke {
 
 /// Converts an error. If the plugin has no grants, the suggestion lists the plugins that have grants.
 fn revoke_error(error: GrantsFileError, file: &GrantsFile) -> Error {
-    let is_unknown = matches!(error.reason, GrantsFileErrorReason::NotGranted(_));
+    let is_not_granted = matches!(error.reason, GrantsFileErrorReason::NotGranted(_));
     let error = Error::from(error);
-    let Some(grants) = file.read().ok().filter(|_| is_unknown) else {
+    let Some(grants) = file.read().ok().filter(|_| is_not_granted) else {
         return error;
     };
     let mut names: Vec<_> = grants

@@ -22,7 +22,7 @@ struct ShownGrant {
 }
 
 impl ShownGrant {
-    /// Describes each rule, with the duration of the grant if it is limited.
+    /// Describes each rule. Adds the scope of the grant, except for `Always`, and whether the grant has been used.
     fn lines(&self) -> impl Iterator<Item = String> {
         let note = match (self.scope, self.used) {
             (GrantScope::Always, _) => String::new(),
@@ -33,6 +33,7 @@ impl ShownGrant {
     }
 }
 
+/// Prints the imports of a plugin, its requirements, the requests of its policy file, and its grants.
 pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,
@@ -91,13 +92,13 @@ pub(super) fn print(
             .end();
     }
     requests::write_requests(&mut page, &requests, omitted_requests);
-    let has: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
-    for (title, lines) in [("has", &has), ("another version had", &stale_rules)] {
+    let grant_lines: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
+    for (title, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
         for line in lines {
             page.indent(2).text(title).text(": ").text(line).end();
         }
     }
-    if has.is_empty() {
+    if grant_lines.is_empty() {
         page.indent(2).text("has: nothing").end();
     }
     printer.data(&page)

@@ -39,11 +39,11 @@ pub(super) enum Client {
 pub(super) enum EntryForm {
     /// `{"command": …, "args": […]}` under this key.
     Plain(&'static str),
-    /// The same with `"type": "stdio"`.
+    /// The fields of `Plain` and `"type": "stdio"`, under this key.
     Typed(&'static str),
     /// The program and its arguments in one list, under `mcp`.
     OneList,
-    /// A table of a TOML file.
+    /// A table of a TOML file, under `mcp_servers`.
     Toml,
 }
 
@@ -75,12 +75,12 @@ impl Client {
                 .with_source(error)
         })?;
         let home = base.home_dir();
-        let codex = variable("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
+        let codex_home = variable("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
         Ok(match self {
             Self::AmazonQ => home.join(".aws/amazonq/mcp.json"),
             Self::ClaudeCode => PathBuf::from(".mcp.json"),
             Self::ClaudeDesktop => application_data(&base).join("Claude/claude_desktop_config.json"),
-            Self::Codex => codex.join("config.toml"),
+            Self::Codex => codex_home.join("config.toml"),
             Self::Cursor => home.join(".cursor/mcp.json"),
             Self::Gemini => home.join(".gemini/settings.json"),
             Self::LmStudio => home.join(".lmstudio/mcp.json"),

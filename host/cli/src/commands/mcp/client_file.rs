@@ -19,11 +19,11 @@ pub(super) struct StartCommand {
     pub(super) arguments: Vec<String>,
 }
 
-/// Returns the text of a configuration with the server, in addition to what `existing` has. An entry of the same name is
-/// replaced.
+/// Adds the server to the text of a configuration, and returns the new text. Replaces an entry of the same name.
 ///
 /// # Errors
-/// If the existing text cannot be extended: it is not JSON or TOML, or has another form.
+/// If the existing text cannot be extended: it is not valid in the client's format, JSON or TOML, or it has other types
+/// than expected.
 pub(super) fn with_server(existing: &str, form: EntryForm, start: &StartCommand) -> Result<String, String> {
     match form {
         EntryForm::Toml => add_to_toml(existing, start),
@@ -117,7 +117,7 @@ fn unusable(path: &Path, action: &str, error: &io::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn start() -> StartCommand {
+    fn start_command() -> StartCommand {
         StartCommand {
             name: "toolwit".to_owned(),
             program: "/bin/toolwit".to_owned(),
@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn other_servers_and_settings_stay_as_they_are() {
         let existing = r#"{"theme": "dark", "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "old"}}}"#;
-        let text = with_server(existing, EntryForm::Plain("mcpServers"), &start()).unwrap();
+        let text = with_server(existing, EntryForm::Plain("mcpServers"), &start_command()).unwrap();
         let expected = json!({
             "theme": "dark",
             "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "/bin/toolwit", "args": ["mcp"]}},
         });
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
         let toml = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\"\n";
-        let text = with_server(toml, EntryForm::Toml, &start()).unwrap();
+        let text = with_server(toml, EntryForm::Toml, &start_command()).unwrap();
         assert!(text.starts_with(toml), "{text}");
         assert!(
             text.contains("[mcp_servers.toolwit]\ncommand = \"/bin/toolwit\"\nargs = [\"mcp\"]\n"),
@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn a_new_file_has_the_server_only() {
-        let one_list = with_server("", EntryForm::OneList, &start()).unwrap();
+        let one_list = with_server("", EntryForm::OneList, &start_command()).unwrap();
         let entry = json!({"type": "local", "command": ["/bin/toolwit", "mcp"], "enabled": true});
         assert_eq!(
             serde_json::from_str::<Value>(&one_list).unwrap(),
             json!({"mcp": {"toolwit": entry}})
         );
-        let typed = with_server("", EntryForm::Typed("servers"), &start()).unwrap();
+        let typed = with_server("", EntryForm::Typed("servers"), &start_command()).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&typed).unwrap()["servers"]["toolwit"]["type"],
             "stdio"
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn text_that_cannot_be_extended_is_refused() {
-        let refused = |text: &str, form| with_server(text, form, &start()).unwrap_err();
+        let refused = |text: &str, form| with_server(text, form, &start_command()).unwrap_err();
         assert!(refused("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
         assert!(refused("[]", EntryForm::Plain("mcpServers")).contains("object"));
         assert!(refused("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));
@@ -169,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn a_written_file_replaces_the_old_one_and_leaves_no_other() {
+    fn write_replaces_the_file_and_removes_a_leftover_staged_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/mcp.json");
         write(&path, "one").unwrap();
         // A process with the same id was killed while it wrote.
-        let left = path.with_file_name(format!(".mcp.json.{}.new", std::process::id()));
-        fs::write(left, "tw").unwrap();
+        let leftover = path.with_file_name(format!(".mcp.json.{}.new", std::process::id()));
+        fs::write(leftover, "tw").unwrap();
         write(&path, "two").unwrap();
         assert_eq!(read(&path).unwrap(), "two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);

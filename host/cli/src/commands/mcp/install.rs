@@ -19,8 +19,8 @@ Examples:
 
 /// Configure an MCP client to use the tools of plugins
 ///
-/// Prints the configuration. With --write, adds it to the configuration file of the client, whose other entries do not change.
-/// Words after -- are passed to `toolwit mcp`.
+/// Prints the configuration. With --write, adds it to the configuration file of the client, whose other entries do not
+/// change. Words after -- are passed to `toolwit mcp`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Install {
@@ -47,9 +47,9 @@ impl Install {
     pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let start = self.start_command()?;
         let form = self.client.form();
-        let alone = with_server("", form, &start).map_err(|problem| internal_error(&problem))?;
+        let new_configuration = with_server("", form, &start).map_err(|problem| internal_error(&problem))?;
         if !self.write {
-            printer.text(&alone)?;
+            printer.text(&new_configuration)?;
             if let Ok(path) = self.path()
                 && printer.format() == Format::Human
             {
@@ -122,7 +122,7 @@ fn path_text(path: &Path) -> Result<String, Error> {
     })
 }
 
-/// Accepts names that all clients accept.
+/// Checks that a name of a server is valid in every client.
 fn parse_name(name: &str) -> Result<String, String> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 40 || !name.chars().all(is_valid) {
@@ -135,6 +135,6 @@ fn internal_error(problem: &str) -> Error {
     Error::new(
         ErrorKind::Internal,
         Phase::Registry,
-        format!("the configuration cannot be made: {problem}"),
+        format!("the configuration cannot be created: {problem}"),
     )
 }

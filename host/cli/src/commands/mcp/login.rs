@@ -31,8 +31,8 @@ const BROWSER: (&str, &[&str]) = if cfg!(target_os = "macos") {
 
 /// Log in to an MCP server in a browser
 ///
-/// For a server over HTTP that requires OAuth. Prints the address of the login and waits for the browser, which returns to a
-/// port of 127.0.0.1. The tokens are stored in the user's data directory, renewed, and sent to this server only.
+/// For a server over HTTP that requires OAuth. Prints the address of the login and waits for the browser, which returns
+/// to a port of 127.0.0.1. The tokens are stored in the user's data directory, renewed, and sent to this server only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Login {
@@ -73,7 +73,7 @@ impl Login {
     }
 }
 
-/// Shows the issuer, the server, the scopes and the address of the login.
+/// Prints the issuer, the server, the scopes and the address of the login.
 fn print_request(printer: Printer, server: &str, login: &PendingLogin) {
     let mut page = Page::new();
     page.text("log in to ").text(login.issuer()).text(" for ").text(server);

@@ -5,7 +5,7 @@ use crate::input::secrets::SecretFlags;
 use toolwit::mcp::{ClientOptions, ServerConfig};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Selects the server of a login.
+/// The options that select the server of a login.
 #[derive(Debug, clap::Args)]
 pub(super) struct LoginServerFlags {
     /// Name of the server

@@ -22,8 +22,8 @@ impl LogoutCommand {
     pub(super) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let (config, options) = self.server.find()?;
         let revocation = Logout::new(&config, &options).run().await?;
-        if let Revocation::Failed(why) = &revocation {
-            printer.warn(format_args!("the tokens may stay valid until they expire: {why}"));
+        if let Revocation::Failed(reason) = &revocation {
+            printer.warn(format_args!("the tokens may stay valid until they expire: {reason}"));
         }
         let (existed, is_revoked) = (revocation != Revocation::NoLogin, revocation == Revocation::Revoked);
         if printer.format() == Format::Json {

@@ -26,9 +26,9 @@ An MCP client starts this command itself. Its configuration is:
 
 /// Serve the tools of plugins to an MCP client
 ///
-/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, over standard input and output. Ends when its input
-/// ends. Tools are listed at once, and compiled at their first call. A call that needs an approval is shown to the user of the
-/// client; it does not run if the client cannot ask.
+/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, over standard input and output. Ends when its
+/// input ends. Tools are listed at once, and compiled at their first call. A call that needs an approval is shown to
+/// the user of the client; it does not run if the client cannot ask.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Mcp {

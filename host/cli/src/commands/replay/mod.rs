@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::report::ReplayOutcome;
-use self::what_if::what_if;
+use self::what_if::report_refused_accesses;
 use crate::commands::run::{ReplayOptions, RunFlags, RunProgress, print_end, recorded_value};
 use crate::commands::trace::read_recording;
 use crate::exit::Exit;
@@ -34,9 +34,10 @@ Examples:
 
 /// Run a recorded conversation again and compare
 ///
-/// The responses of the model come from the trace. A call that changes nothing and whose result depends only on its plugin and
-/// its arguments runs again, with frozen clocks and randomness; every other one is answered from the trace. Differences are
-/// shown as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace unless an option names others.
+/// The responses of the model come from the trace. A call that changes nothing and whose result depends only on its
+/// plugin and its arguments runs again, with frozen clocks and randomness; every other one is answered from the trace.
+/// Differences are shown as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace unless an
+/// option names others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayTrace {
@@ -86,7 +87,7 @@ pub(crate) struct ReplayTrace {
 impl ReplayTrace {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         if let Some(grants) = &self.what_if {
-            return what_if(&self.recording, grants, printer, cancel).await;
+            return report_refused_accesses(&self.recording, grants, printer, cancel).await;
         }
         let recording = read_recording(&self.recording, cancel).await?;
         self.check(&recording)?;

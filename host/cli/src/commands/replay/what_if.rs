@@ -42,7 +42,7 @@ struct WhatIfReport {
 }
 
 /// Reports which accesses of the traces a grants file would refuse.
-pub(super) async fn what_if(
+pub(super) async fn report_refused_accesses(
     path: &Path,
     grants: &Path,
     printer: Printer,
@@ -98,7 +98,7 @@ fn trace_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl WhatIfReport {
-    /// Checks the accesses of one trace.
+    /// Checks the accesses of one trace, and adds those that the grants would refuse.
     fn add(&mut self, file: &Path, recording: &Recording, grants: &Grants) -> Result<(), Error> {
         self.traces += 1;
         for call in recording.calls() {
@@ -143,9 +143,9 @@ impl WhatIfReport {
 
 /// Returns why the grants would refuse a recorded access, or `None` if they would allow it.
 fn refusal(call: &RecordedTraceCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
-    let code = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
+    let digest = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
     // The host allowed the recorded access, so the component declares its capability.
-    let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), code);
+    let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), digest);
     let target = parse_http_target(access)?;
     Ok(match decide(&rights, &parse_access(access, target.as_ref())) {
         Decision::Allowed { .. } => None,

@@ -22,8 +22,8 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
     later.map(|later| later.clone() as _)
 }
 
-/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `answer_timeout`. Announces
-/// each question if the process waits for its answer.
+/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `answer_timeout`.
+/// Announces each question if the process waits for its answer.
 pub(crate) fn later_answers(
     answer_timeout: Option<Span>,
     session: &SessionId,
@@ -46,8 +46,8 @@ pub(crate) fn later_answers(
     Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
 }
 
-/// Waits until only questions of a run are open, suspends the run for a later process, and returns the questions. Without an
-/// approver for later answers or a suspension, waits forever.
+/// Waits until each unfinished call of a run waits for an answer. Then suspends the run for a later process, and
+/// returns the questions. Without an approver for later answers or a suspension, waits forever.
 pub(crate) async fn suspend_for_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,
@@ -60,7 +60,7 @@ pub(crate) async fn suspend_for_later(
     Ok(questions)
 }
 
-/// Prints the questions about calls that wait, and returns the error of a run that waits for them.
+/// Prints the open questions of a run, and returns the error of the run that waits for their answers.
 pub(crate) fn report_waiting_calls(
     session: &SessionId,
     questions: &[RecordedApprovalRequest],
@@ -75,13 +75,13 @@ pub(crate) fn report_waiting_calls(
         [call] => format!("the run waits for your answer about the call {call}"),
         calls => format!("the run waits for your answers about the calls {}", calls.join(", ")),
     };
-    let first = questions.first().map_or("CALL", |question| question.id.as_str());
+    let first_call = questions.first().map_or("CALL", |question| question.id.as_str());
     let command = SuggestedCommand::new("resume")
         .operand(session.as_str())
-        .option("allow", first);
+        .option("allow", first_call);
     let command = sessions.suggest(command);
     Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
-        "`{command}` continues it, or `--deny {first}=REASON`; `toolwit approve` stores an answer before"
+        "`{command}` continues it, or `--deny {first_call}=REASON`; `toolwit approve` stores an answer in advance"
     ))
 }
 
@@ -101,7 +101,7 @@ pub(super) fn approvals(
 }
 
 /// Returns the approvals of a replay with a fork: before the fork the recorded decisions apply, after it a person at
-/// the terminal is asked.
+/// the terminal is asked. Without a terminal, the questions after the fork stay unanswered.
 pub(super) fn forked_approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,

@@ -23,8 +23,8 @@ pub(crate) fn print_end(
     }
 }
 
-/// Prints the answer or the error of a run whose session is stored. After a cancelled run, prints the command that continues
-/// the conversation.
+/// Prints the answer or the error of a run whose session is stored. After a cancelled run, prints the command that
+/// continues the conversation.
 pub(crate) fn print_stored_end(
     outcome: Result<RunOutcome, RunError>,
     session: &SessionId,
@@ -56,8 +56,8 @@ struct FailedRun<'a> {
     outcome: &'a RunOutcome,
 }
 
-/// Prints the answer, or the outcome as JSON. If a scripted model has turns left, prints this error too and returns its exit
-/// code.
+/// Prints the answer, or the outcome as JSON. If a scripted model has unused turns, also prints an error, and returns
+/// the exit code of the error.
 fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
     if printer.format() == Format::Human {
         print_answer(outcome, printer)?;

@@ -8,7 +8,8 @@ const PRINTS_MAX: usize = 1000;
 /// The function that prints a piece of output later.
 type DeferredPrint = Box<dyn FnOnce() + Send>;
 
-/// The output of other calls while a question is open. Between the question and the typed answer, they would hide the prompt.
+/// The output of other calls while a question is open. Between the question and the typed answer, it would hide the
+/// prompt.
 #[derive(Default)]
 pub(super) struct HeldOutput {
     /// `None` while no question is open.
@@ -22,13 +23,13 @@ impl HeldOutput {
         prints.get_or_insert_default();
     }
 
-    /// Defers output while a question is open. Returns the function if it can run now: no question is open, or too much output
-    /// is deferred.
+    /// Defers output while a question is open. Returns the function if it can run now: no question is open, or too much
+    /// output is deferred.
     pub(super) fn hold_or_return(&self, print: impl FnOnce() + Send + 'static) -> Option<DeferredPrint> {
         let mut prints = self.prints.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *prints {
-            Some(held) if held.len() < PRINTS_MAX => {
-                held.push(Box::new(print));
+            Some(deferred) if deferred.len() < PRINTS_MAX => {
+                deferred.push(Box::new(print));
                 None
             }
             _ => Some(Box::new(print)),

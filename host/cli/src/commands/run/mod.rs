@@ -39,10 +39,9 @@ use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{approvals, forked_approvals};
 pub(crate) use approvals::{approver, later_answers, report_waiting_calls, suspend_for_later};
-use recording::start_trace;
-
 pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
 pub(crate) use progress::RunProgress;
+use recording::start_trace;
 pub(crate) use recording::{ReplayOptions, recorded_value};
 
 const EXAMPLES: &str = "\
@@ -74,7 +73,8 @@ pub(crate) struct Run {
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
-    /// Without a terminal, wait before a call that needs an approval: `toolwit approve` answers within TIME, `toolwit resume` later
+    /// Without a terminal, wait before a call that needs an approval: `toolwit approve` answers within TIME, `toolwit
+    /// resume` later
     #[arg(long, value_name = "TIME", requires = "session", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -119,7 +119,7 @@ impl Run {
             .flags
             .with_ask_later(self.ask_later)
             .with_session_options(existing_journal.as_ref(), printer)?;
-        // Before a session is created, so that a wrong model leaves no empty session.
+        // The model is connected before a session is created, so that a wrong model leaves no empty session.
         let model = flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
@@ -183,7 +183,7 @@ fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
 pub(crate) async fn open_session(store: &SqliteJournalStore, session: &SessionId) -> Result<Option<Journal>, Error> {
     match Journal::open(store, session).await {
         Err(JournalError::Missing(_)) => Ok(None),
-        opened => Ok(Some(opened?)),
+        result => Ok(Some(result?)),
     }
 }
 
@@ -238,7 +238,7 @@ impl RunFlags {
     }
 
     /// Returns whether the options allow every call without a question.
-    pub(crate) fn asks_nothing(&self) -> bool {
+    pub(crate) fn allows_every_call(&self) -> bool {
         self.options.approvals.allows_every_call()
     }
 
@@ -251,8 +251,8 @@ impl RunFlags {
         Ok(self.options.budget.describe_model(model, cancel).await?)
     }
 
-    /// Stores the options in the journal, connects to the required MCP servers, and builds the conversation, which prints
-    /// its events through `progress`.
+    /// Stores the options in the journal, connects to the required MCP servers, and builds the conversation, which
+    /// prints its events through `progress`.
     pub(crate) async fn conversation(
         self,
         model: &Arc<dyn ChatModel>,
@@ -372,10 +372,10 @@ async fn connect_required(
 ) -> Result<(), Error> {
     let context = ToolContext::new();
     output.progress("starting MCP servers");
-    let connected = servers.connect_required(&context);
+    let connection = servers.connect_required(&context);
     tokio::select! {
         biased;
-        connected = connected => connected,
+        result = connection => result,
         () = cancel.cancelled() => {
             let message = "interrupted while MCP servers were started";
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
@@ -383,8 +383,8 @@ async fn connect_required(
     }
 }
 
-/// Returns the file with the tool groups: `path` or, if there are roles, the project file of the current directory, which
-/// must exist then.
+/// Returns the file with the tool groups: `path` or, if there are roles, the project file of the current directory.
+/// If that project file is used and does not exist, returns an error.
 fn groups_file(path: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
     if path.is_some() || roles.is_empty() {
         return Ok(path);

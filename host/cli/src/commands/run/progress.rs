@@ -160,7 +160,7 @@ impl RunProgress {
         });
     }
 
-    /// Prints a decision that no person at the terminal made: the question was not answered, or has a stored answer.
+    /// Prints a decision if the question was not answered, or if its answer was stored before.
     fn print_decision(&self, decided: &RecordedApprovalDecision) {
         let reason = decided.reason.as_deref();
         match (decided.decision, decided.basis) {

@@ -152,8 +152,8 @@ impl RunFlags {
     /// If the trace has MCP servers or grants that an option must name, or has a setting that is not valid.
     pub(crate) fn for_replay(replay: &StartedReplay, options: ReplayOptions) -> Result<Self, Error> {
         let recording = replay.recording();
-        let first = |name: &str| recording.setting(name).first();
-        if let (Some(file), false) = (first("mcp"), options.mcp.is_set()) {
+        let first_value = |name: &str| recording.setting(name).first();
+        if let (Some(file), false) = (first_value("mcp"), options.mcp.is_set()) {
             // A trace must not start programs.
             let message = format!("the run had the MCP servers of `{}`", file.escape_debug());
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -161,26 +161,26 @@ impl RunFlags {
         }
         let (sessions, is_forked) = (options.sessions, options.is_forked);
         let mut authority = options.authority;
-        if let Some(file) = first("grants").filter(|_| authority.grants.named_file().is_none()) {
+        if let Some(file) = first_value("grants").filter(|_| authority.grants.named_file().is_none()) {
             authority.grants = recorded_grants(recording, file, authority.grants)?;
         }
         let mut options = RunOptions {
-            system: first("system").cloned(),
+            system: first_value("system").cloned(),
             exposure: recorded_value(recording, "exposure"),
             delivery: recorded_value(recording, "delivery"),
             roles: recording.setting("role").to_vec(),
-            groups: first("groups").map(PathBuf::from),
+            groups: first_value("groups").map(PathBuf::from),
             plugins: options.plugins.with_trace_defaults(recording.setting("plugins")),
             mcp: options.mcp,
             authority,
             interceptors: InterceptorFlags::from_trace(recording.setting("interceptor"))?,
             approvals: options.approvals,
-            budget: BudgetFlags::default().with_trace_defaults(first("cost"), first("model-table")),
+            budget: BudgetFlags::default().with_trace_defaults(first_value("cost"), first_value("model-table")),
             run_limits: options.run_limits,
             limits: options.limits,
             ..RunOptions::default()
         };
-        options.budget.budget_tools = first("budget-tools").is_some();
+        options.budget.budget_tools = first_value("budget-tools").is_some();
         Ok(Self {
             options,
             sessions,
@@ -211,6 +211,7 @@ fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
     Some(UserKey::load()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
 }
 
+/// Returns the text that the authentication code of a trace covers.
 fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
     let mut text = format!("access of a trace: {grants:?}");
     for path in plugins {
@@ -241,7 +242,7 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
         .with_suggestion("pass the grants that apply with `--grants FILE`"))
 }
 
-/// Checks that interceptors have the recorded digests. Both are in the same order.
+/// Checks that interceptors have the recorded digests. The interceptors and the digests are in the same order.
 fn check_digests(
     interceptors: &[InterceptorSettings],
     recorded_digests: &[String],
@@ -262,7 +263,8 @@ fn check_digests(
     Ok(())
 }
 
-/// Returns the value of an option in a trace, or `None` if the trace has no value or this version does not know the value.
+/// Returns the value of an option in a trace, or `None` if the trace has no value or this version does not know the
+/// value.
 pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) -> Option<V> {
     V::from_str(recording.setting(name).first()?, false).ok()
 }

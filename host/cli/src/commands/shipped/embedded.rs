@@ -6,15 +6,15 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-/// The source files of the plugins and of the SDK that they use: path in the repository, and text. The build script generates
-/// the list.
+/// The source files of the plugins and of the SDK that they use: path in the repository, and text. The build script
+/// generates the list.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped_files.rs"));
 
 /// The manifest of the repository's workspace, from which the plugins inherit.
-const WORKSPACE: &str = include_str!("../../../../../Cargo.toml");
+const WORKSPACE_MANIFEST: &str = include_str!("../../../../../Cargo.toml");
 
-/// Writes the source to `root` as a workspace. Unchanged files are not written again, because a new modification time would
-/// cause a build.
+/// Writes the source to `root` as a workspace. Unchanged files are not written again, because a new modification time
+/// would cause a build.
 pub(super) fn unpack(root: &Path) -> io::Result<()> {
     for (path, text) in FILES {
         write_if_changed(&root.join(path), text)?;
@@ -24,7 +24,7 @@ pub(super) fn unpack(root: &Path) -> io::Result<()> {
 
 /// Returns the manifest of a workspace that has only the embedded packages.
 fn workspace_manifest() -> io::Result<String> {
-    let mut manifest: Table = WORKSPACE.parse().map_err(io::Error::other)?;
+    let mut manifest: Table = WORKSPACE_MANIFEST.parse().map_err(io::Error::other)?;
     if let Some(Value::Table(workspace)) = manifest.get_mut("workspace") {
         for key in ["default-members", "exclude"] {
             workspace.remove(key);
@@ -44,14 +44,14 @@ pub(super) fn descriptions() -> Vec<(&'static str, String)> {
         let manifest: Table = text.parse().ok()?;
         let description = manifest.get("package")?.get("description")?.as_str()?;
         // Removes the start of the description, which is for readers of the package registry: `A Toolwit plugin: …`.
-        let description = description.split_once(": ").map_or(description, |(_, rest)| rest);
+        let description = description.split_once(": ").map_or(description, |(_, summary)| summary);
         Some((name, description.to_owned()))
     });
     plugins.collect()
 }
 
 fn write_if_changed(path: &Path, text: &str) -> io::Result<()> {
-    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+    if fs::read_to_string(path).is_ok_and(|existing_text| existing_text == text) {
         return Ok(());
     }
     if let Some(directory) = path.parent() {

@@ -15,8 +15,8 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The repository in which the command was compiled. Building executes code of the source, so the command builds no other
-/// clone of the repository.
+/// The repository in which the command was compiled. Building executes code of the source, so the command builds no
+/// other clone of the repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file that shows that the repository still exists.
@@ -32,8 +32,8 @@ pub(crate) struct ShippedPlugins {
 }
 
 impl ShippedPlugins {
-    /// Finds the source: the repository in which the command was compiled, if the current directory is in it, or the source
-    /// inside the command, which is written to the user's data directory.
+    /// Finds the source: the repository in which the command was compiled, if the current directory is in it, or the
+    /// source inside the command, which is written to the user's data directory.
     ///
     /// # Errors
     /// [`ErrorKind::Build`] if the source cannot be written.
@@ -50,11 +50,12 @@ impl ShippedPlugins {
         })
     }
 
-    /// Builds a component, if it is missing or older than its source, and copies the manifest of the package next to it.
+    /// Builds a component, if it is missing or older than its source, and copies the manifest of the package next to
+    /// it.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] if the source does not compile or the manifest cannot be copied, [`ErrorKind::Cancelled`] after an
-    /// interrupt.
+    /// [`ErrorKind::Build`] if the source does not compile or the manifest cannot be copied, [`ErrorKind::Cancelled`]
+    /// after an interrupt.
     pub(crate) async fn build(
         &self,
         name: &str,
@@ -85,16 +86,16 @@ pub(crate) fn list() -> Vec<(&'static str, String)> {
 
 /// Returns the repository in which the command was compiled, if the current directory is in it.
 fn find_clone() -> Option<PathBuf> {
-    let here = fs::canonicalize(".").ok()?;
+    let current_directory = fs::canonicalize(".").ok()?;
     let root = fs::canonicalize(REPOSITORY).ok()?;
-    (here.starts_with(&root) && root.join(REPOSITORY_MARKER).is_file()).then_some(root)
+    (current_directory.starts_with(&root) && root.join(REPOSITORY_MARKER).is_file()).then_some(root)
 }
 
 /// Writes the source inside the command to the user's data directory.
 fn unpack_source() -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
-    let unwritable = |why: String| {
-        let message = format!("the source of the shipped plugins cannot be written: {why}");
+    let unwritable = |reason: String| {
+        let message = format!("the source of the shipped plugins cannot be written: {reason}");
         Error::new(ErrorKind::Build, Phase::Build, message)
             .with_suggestion("run the command in a clone of the Toolwit repository")
     };

@@ -18,10 +18,10 @@ tr.call td.bar i{background:#4a7}\
 tr.tools{color:#960}\
 tr.error td.detail{color:#b00}";
 
-/// Returns the page. It has no script and loads nothing; its policy forbids both.
+/// Returns the page. It has no script and loads nothing; its Content-Security-Policy forbids both.
 pub(super) fn html_page(title: &str, rows: &[Row]) -> String {
     let title = escape(title);
-    let end = rows.iter().map(Row::end_ms).max().unwrap_or(0).max(1);
+    let end_ms = rows.iter().map(Row::end_ms).max().unwrap_or(0).max(1);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
@@ -36,12 +36,12 @@ pub(super) fn html_page(title: &str, rows: &[Row]) -> String {
             RowKind::Note => "note",
         };
         let error = if row.is_error { " error" } else { "" };
-        let percent = |at: u64| u128::from(at) * 100 / u128::from(end);
+        let percent = |ms: u64| u128::from(ms) * 100 / u128::from(end_ms);
         let (bar, time) = match row.wall_ms {
-            Some(wall) => {
-                let (left, width) = (percent(row.start_ms), percent(wall));
+            Some(wall_ms) => {
+                let (left, width) = (percent(row.start_ms), percent(wall_ms));
                 let bar = format!("<i style=\"margin-left:{left}%;width:{width}%\"></i>");
-                (bar, format!("{wall} ms"))
+                (bar, format!("{wall_ms} ms"))
             }
             None => (String::new(), String::new()),
         };

@@ -73,7 +73,7 @@ pub(crate) async fn read_recording(path: &Path, cancel: &CancellationToken) -> R
 
 fn waterfall_page(rows: &[Row]) -> Page {
     let mut page = Page::new();
-    let end = rows.iter().map(Row::end_ms).max().unwrap_or(0);
+    let end_ms = rows.iter().map(Row::end_ms).max().unwrap_or(0);
     for row in rows {
         let style = match row.kind {
             RowKind::Turn => TITLE,
@@ -88,9 +88,9 @@ fn waterfall_page(rows: &[Row]) -> Page {
         page.styled(style, &name)
             .indent(NAME_COLUMNS.saturating_sub(used_columns) + 2);
         match row.wall_ms {
-            Some(wall) => {
-                page.styled(FAINT, bar(row.start_ms, wall, end))
-                    .text(format_args!(" {wall:>6} ms  "));
+            Some(wall_ms) => {
+                page.styled(FAINT, bar(row.start_ms, wall_ms, end_ms))
+                    .text(format_args!(" {wall_ms:>6} ms  "));
             }
             None => {
                 page.indent(BAR_COLUMNS as usize + 12);
@@ -108,12 +108,18 @@ fn waterfall_page(rows: &[Row]) -> Page {
 
 /// Returns a bar at its position in the time of the trace, which ends at `end_ms`.
 fn bar(start_ms: u64, wall_ms: u64, end_ms: u64) -> String {
-    let column = |at_ms: u64| u128::from(at_ms) * u128::from(BAR_COLUMNS) / u128::from(end_ms.max(1));
-    let column = |at_ms: u64| u64::try_from(column(at_ms)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
-    let from = column(start_ms).min(BAR_COLUMNS - 1);
-    let to = column(start_ms.saturating_add(wall_ms)).max(from + 1);
+    let raw_column = |at_ms: u64| u128::from(at_ms) * u128::from(BAR_COLUMNS) / u128::from(end_ms.max(1));
+    let column = |at_ms: u64| u64::try_from(raw_column(at_ms)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
+    let first_column = column(start_ms).min(BAR_COLUMNS - 1);
+    let end_column = column(start_ms.saturating_add(wall_ms)).max(first_column + 1);
     (0..BAR_COLUMNS)
-        .map(|at| if (from..to).contains(&at) { '█' } else { '·' })
+        .map(|column| {
+            if (first_column..end_column).contains(&column) {
+                '█'
+            } else {
+                '·'
+            }
+        })
         .collect()
 }
 

@@ -28,8 +28,8 @@ pub(super) enum RowKind {
 pub(super) struct Row {
     pub(super) sequence: u64,
     pub(super) kind: RowKind,
-    /// The indentation, in levels. A nested call is one level deeper than its turn's other events, and all events of agents
-    /// are two levels deeper.
+    /// The indentation, in levels. A nested call is one level deeper than its turn's other events, and all events of
+    /// agents are two levels deeper.
     pub(super) depth: usize,
     pub(super) name: String,
     /// The time since the first event, in milliseconds.
@@ -167,8 +167,8 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
         Event::NestedCallFinished {
             tool, wall_ms, kind, ..
         } => {
-            let failed = kind.map(|kind| kind.to_string()).unwrap_or_default();
-            (RowKind::Call, tool.to_string(), Some(*wall_ms), failed)
+            let error_kind = kind.map(|kind| kind.to_string()).unwrap_or_default();
+            (RowKind::Call, tool.to_string(), Some(*wall_ms), error_kind)
         }
         Event::LateResult { name, content, .. } => (RowKind::Call, format!("{name} (late)"), None, content.clone()),
         Event::CallRefused { name, content, .. } => (RowKind::Call, name.clone(), None, content.clone()),
@@ -202,12 +202,12 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
     })
 }
 
-fn tools_row(label: &str, names: &[ToolName], more: &str) -> (RowKind, String, Option<u64>, String) {
+fn tools_row(label: &str, names: &[ToolName], suffix: &str) -> (RowKind, String, Option<u64>, String) {
     let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
     (
         RowKind::Tools,
         label.to_owned(),
         None,
-        format!("{}{more}", names.join(" ")),
+        format!("{}{suffix}", names.join(" ")),
     )
 }

@@ -50,7 +50,7 @@ async fn a_handle_expires_after_its_last_use_and_ends_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_use_of_a_handle_extends_the_others_of_its_session_only() {
+async fn the_use_of_a_handle_extends_only_the_handles_of_its_session() {
     let (table, session, other_session) = (HandleTable::default(), session().await, session().await);
     let used = issue(&table, &session, "ada", "c-1");
     let unused = issue(&table, &session, "ada", "c-2");
