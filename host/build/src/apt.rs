@@ -13,7 +13,7 @@ use super::{
 /// The time limit of a query to the package database.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 
-/// The time limit of an installation, including a download of about 150 MB.
+/// The time limit of an installation, which downloads about 150 MB, and of an update of the package lists.
 const INSTALL_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// The means by which this user can install packages without a prompt.
@@ -52,7 +52,7 @@ impl Privilege {
                 sudo
             }
         };
-        // Waits for the lock of another apt process. Fails instead of removing other packages.
+        // `apt-get` waits for the lock of another apt process, and fails if it would have to remove a package.
         command.args([
             "DEBIAN_FRONTEND=noninteractive",
             "apt-get",
@@ -71,13 +71,13 @@ pub(super) fn is_available() -> bool {
     Path::new("/usr/bin/apt-get").exists() && Path::new("/usr/bin/dpkg-query").exists()
 }
 
-/// Returns the packages that are not installed.
+/// Returns those of the packages that are not installed.
 pub(super) async fn missing(packages: &[&'static str]) -> Result<Vec<&'static str>, BuildError> {
     let mut query = program("dpkg-query");
     query
         .args(["-W", "-f", "${Package} ${db:Status-Status}\\n"])
         .args(packages);
-    // Its exit status is ignored: it fails if one package is unknown, but still prints the status of the others.
+    // The exit status is ignored: the query fails if one package is unknown, but still prints the status of the others.
     let statuses = run(query, Stdout::Collect, QUERY_LIMIT, &Silent).await?.stdout;
     let is_installed = |package: &str| statuses.lines().any(|line| line == format!("{package} installed"));
     Ok(packages

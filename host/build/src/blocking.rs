@@ -2,7 +2,7 @@
 
 use super::BuildError;
 
-/// Runs `work` on the runtime's blocking thread pool.
+/// Runs `work` on the runtime's blocking thread pool. A panic of `work` continues in the caller.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BuildError> + Send + 'static,
 ) -> Result<T, BuildError> {
@@ -10,7 +10,7 @@ pub(super) async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only a runtime that shuts down cancels blocking work, and it no longer polls this future.
+            // Only a runtime that shuts down cancels blocking work. Such a runtime does not poll this future again.
             Err(_cancelled) => std::future::pending().await,
         },
     }

@@ -1,7 +1,7 @@
-//! The C code of Rust packages, such as the SQLite library in a crate: which compiler builds it for WebAssembly.
+//! Chooses the compiler for C code in Rust packages, such as the SQLite library in a crate.
 //!
-//! The crate `cc` compiles such code in build scripts. It reads the compiler from the environment, and otherwise calls a
-//! `clang` that has no C library for WASI. The compilers are those of plugins in C: the WASI SDK, or Zig.
+//! The crate `cc` compiles such code in build scripts. It reads the compiler from the environment, and otherwise calls
+//! a `clang` that has no C library for WASI. The compilers are those of plugins in C: the WASI SDK, or Zig.
 
 use std::{
     env, fs, io,
@@ -30,7 +30,7 @@ const COMPILER_VARIABLES: [&str; 6] = [
 /// The start of an error of the crate `cc` in the output of a build script.
 const ERROR_OF_CC: &str = "error occurred in cc-rs";
 
-/// The script that starts Zig as a C compiler. In it and the next one, `ZIG` stands for the path of the program.
+/// The script that starts Zig as a C compiler. `ZIG` in this script and in [`AR`] stands for the quoted path of Zig.
 const CC: &str = include_str!("c_code/cc.sh");
 /// The script that starts Zig as an archiver.
 const AR: &str = include_str!("c_code/ar.sh");
@@ -38,7 +38,7 @@ const AR: &str = include_str!("c_code/ar.sh");
 /// The compiler of C code in a Rust package.
 #[derive(Debug)]
 pub(super) enum CCompiler {
-    /// The environment names the compiler or the WASI SDK.
+    /// An environment variable names the compiler, the WASI SDK or its sysroot.
     Chosen,
     /// A compiler and an archiver that were found.
     Found { compiler: PathBuf, archiver: PathBuf },
@@ -71,7 +71,7 @@ impl CCompiler {
         })
     }
 
-    /// Makes the build scripts that cargo runs use the compiler.
+    /// Passes the compiler and archiver that were found to the build scripts that cargo runs.
     pub(super) fn configure(&self, cargo: &mut Command) {
         if let Self::Found { compiler, archiver } = self {
             cargo
@@ -98,7 +98,8 @@ fn shell_quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
-/// Writes an executable file atomically, unless it exists with this content. Another build may do the same at the same time.
+/// Writes an executable file atomically, unless it exists with this content. Several processes may do so at the same
+/// time.
 fn write_program(path: &Path, text: &str) -> io::Result<()> {
     if fs::read_to_string(path).is_ok_and(|existing| existing == text) {
         return Ok(());
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::Language;
 
-    fn failed(output: &str) -> BuildError {
+    fn command_error(output: &str) -> BuildError {
         BuildError::Command {
             command: "cargo build".to_owned(),
             status: "exit status: 101".to_owned(),
@@ -135,13 +136,13 @@ mod tests {
                 install: "install it".to_owned(),
             })
         };
-        let error = missing().explain(failed(
+        let error = missing().explain(command_error(
             "--- stderr\n\n\nerror occurred in cc-rs: failed to find tool \"clang\"",
         ));
         assert_eq!(error.to_string(), "`zig`, which builds C, is not installed");
-        let other = missing().explain(failed("error: no matching package"));
+        let other = missing().explain(command_error("error: no matching package"));
         assert!(matches!(other, BuildError::Command { .. }), "another failure stays");
-        let compiled = CCompiler::Chosen.explain(failed("error occurred in cc-rs: a warning is an error"));
+        let compiled = CCompiler::Chosen.explain(command_error("error occurred in cc-rs: a warning is an error"));
         assert!(
             matches!(compiled, BuildError::Command { .. }),
             "a compiler that fails is not missing"

@@ -23,6 +23,7 @@ const METADATA_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// A workspace that defines the profile uses its own settings; otherwise [`PROFILE_SETTINGS`] apply.
 const PROFILE: &str = "plugin";
+/// The settings of the profile in a workspace that does not define it.
 const PROFILE_SETTINGS: [&str; 7] = [
     "inherits=\"release\"",
     "opt-level=\"s\"",
@@ -53,16 +54,16 @@ pub(super) struct CargoBuild<'a> {
 pub(super) struct CargoArtifact {
     /// The component's path in the target directory.
     pub(super) file: PathBuf,
-    /// Prevents the build of another package from replacing the file.
+    /// The target directory. Its lock, if it has one, prevents builds of other packages from replacing the file.
     pub(super) target: TargetDirectory,
 }
 
-/// A cargo package with its directories.
+/// A cargo package with its directories and the target to build.
 #[derive(Debug)]
 pub(super) struct CargoPackage {
     /// The package's name.
     pub(super) name: String,
-    /// The workspace's target directory.
+    /// The target directory of the workspace, or of the package if it has no workspace.
     pub(super) target_dir: PathBuf,
     workspace_root: PathBuf,
     id: String,
@@ -91,8 +92,8 @@ impl CargoPackage {
             program: "cargo metadata".to_owned(),
             source: io::Error::from(error),
         })?;
-        let is_this = |package: &Package| package.manifest_path == manifest;
-        let Some(package) = metadata.packages.into_iter().find(is_this) else {
+        let is_requested = |package: &Package| package.manifest_path == manifest;
+        let Some(package) = metadata.packages.into_iter().find(is_requested) else {
             return Err(BuildError::Workspace { manifest });
         };
         Ok(Self {
@@ -104,7 +105,7 @@ impl CargoPackage {
         })
     }
 
-    /// Returns whether the package in `dir` is not part of a workspace, and cargo is not configured to compile it elsewhere.
+    /// Returns whether the package in `dir` is the root of its workspace and has the default target directory.
     fn stands_alone(&self, dir: &Path) -> bool {
         self.workspace_root == dir && self.target_dir == dir.join("target")
     }
@@ -154,7 +155,7 @@ impl CargoBuild<'_> {
             .collect();
         if !finished.status.success() {
             let has_compiled = messages.iter().any(|message| matches!(message, Message::BuildFinished));
-            // Without this message, cargo failed before it compiled, for example because a dependency is missing.
+            // Without `BuildFinished`, cargo failed before it compiled, for example because a dependency is missing.
             return Err(if has_compiled {
                 BuildError::Compile {
                     package: package.name.clone(),
@@ -211,7 +212,7 @@ struct Target {
 
 impl Target {
     fn is(&self, kind: &str) -> bool {
-        self.kind.iter().any(|own| own == kind)
+        self.kind.iter().any(|listed| listed == kind)
     }
 }
 
@@ -219,7 +220,8 @@ impl Package {
     /// Selects the `cdylib` if there is one, otherwise the program.
     ///
     /// # Errors
-    /// [`BuildError::NoTarget`] if there is no program, or if there are several and no `default-run`.
+    /// [`BuildError::NoTarget`] if there is neither a `cdylib` nor a program, or if there are several programs and no
+    /// `default-run`.
     fn artifact(&self) -> Result<ArtifactKind, BuildError> {
         if self.targets.iter().any(|target| target.is("cdylib")) {
             return Ok(ArtifactKind::Library);

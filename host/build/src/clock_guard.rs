@@ -1,9 +1,9 @@
-//! Keeps the runtime of Go from reading a clock where a component must not call its host.
+//! Changes modules of Go so that they do not read a clock while a component must not call its host.
 //!
-//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must not
-//! call an import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now and then,
-//! so that a plugin would fail after hundreds of calls. So the module is changed: while the host allocates memory or frees
-//! results, the clock returns the time of its last reading.
+//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component
+//! must not call an import, or it traps. The memory management of Go reads the clock now and then, so that a plugin
+//! would fail after hundreds of calls. In the changed module, the clock returns the time of its last reading while the
+//! host allocates memory or frees results.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
@@ -15,7 +15,7 @@ use wasmparser::{
     TypeRef,
 };
 
-/// The custom section that Go's linker adds, by which a module of Go is recognized.
+/// The custom section that identifies a module of Go. Go's linker adds it.
 const GO_SECTION: &str = "go:buildid";
 
 /// The import that reads a clock: its module and its name.
@@ -28,10 +28,11 @@ const TIME: MemArg = MemArg {
     memory_index: 0,
 };
 
-/// The types of the added global variables, in the order of their indices: the flag, and the last times of the two clocks.
+/// The types of the added global variables, in the order of their indices: the flag that is set while a guarded export
+/// runs, the last real time, and the last monotonic time.
 const ADDED_GLOBALS: [ValType; 3] = [ValType::I32, ValType::I64, ValType::I64];
 
-/// Guards the clock of a core module of Go. Any other module is returned unchanged.
+/// Guards the clock of a core module of Go. A module of another language, or without a clock, is returned unchanged.
 ///
 /// # Errors
 /// The reason why the module cannot be parsed or encoded.
@@ -45,13 +46,13 @@ pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(guarded.finish())
 }
 
-/// The items of a module that are changed, by their indices. Functions and global variables keep their indices; the added ones
-/// follow them.
+/// The changes to a module. The functions and global variables of the module keep their indices. The added ones follow
+/// them: first the guarded clock, then one function for each guarded export.
 struct ClockGuard {
     /// The index of the imported function that reads a clock.
     clock: u32,
-    /// The index of the type of this function.
-    clock_type: u32,
+    /// The index of the type of the function that reads a clock.
+    clock_type_index: u32,
     exports: Vec<GuardedExport>,
     /// The number of functions of the module, imported ones included.
     function_count: u32,
@@ -59,7 +60,7 @@ struct ClockGuard {
     global_count: u32,
 }
 
-/// An export during which the component must not call its host.
+/// An exported function during which the component must not call its host.
 struct GuardedExport {
     name: String,
     function: u32,
@@ -68,7 +69,7 @@ struct GuardedExport {
 }
 
 impl ClockGuard {
-    /// Finds the items. Returns `None` if the module was not built by Go, or does not import a clock.
+    /// Finds the items to change. Returns `None` if the module was not built by Go, or does not import a clock.
     fn find(module: &[u8]) -> Result<Option<Self>, wasmparser::BinaryReaderError> {
         let (mut types, mut functions): (Vec<FuncType>, Vec<u32>) = (Vec::new(), Vec::new());
         let (mut clock, mut globals, mut is_go, mut exports) = (None, 0, false, Vec::new());
@@ -103,10 +104,10 @@ impl ClockGuard {
                 _ => {}
             }
         }
-        let Some((clock, clock_type)) = clock.filter(|_| is_go) else {
+        let Some((clock, clock_type_index)) = clock.filter(|_| is_go) else {
             return Ok(None);
         };
-        let guarded = |export: &Export<'_>| {
+        let guarded_export = |export: &Export<'_>| {
             let is_guarded = export.name == "cabi_realloc" || export.name.starts_with("cabi_post_");
             let type_index = *functions.get(export.index as usize)?;
             let parameter_count = types.get(type_index as usize)?.params().len() as u32;
@@ -119,8 +120,8 @@ impl ClockGuard {
         };
         Ok(Some(Self {
             clock,
-            clock_type,
-            exports: exports.iter().filter_map(guarded).collect(),
+            clock_type_index,
+            exports: exports.iter().filter_map(guarded_export).collect(),
             function_count: functions.len() as u32,
             global_count: globals,
         }))
@@ -141,8 +142,8 @@ impl ClockGuard {
         self.global_count + 2
     }
 
-    /// Generates the function that replaces the clock: `(clock_id, precision, time) -> errno`. It stores the time at the
-    /// address `time`. The id 0 is the real-time clock; every other clock is treated as the monotonic one.
+    /// Generates the function that replaces the clock: `(clock_id, precision, time) -> errno`. It stores the time at
+    /// the address `time`. The id 0 is the real-time clock; every other clock is treated as the monotonic one.
     fn guarded_clock(&self) -> Function {
         let (clock_id, precision, time) = (0, 1, 2);
         let mut function = Function::new([]);
@@ -188,7 +189,7 @@ impl ClockGuard {
 impl Reencode for ClockGuard {
     type Error = std::convert::Infallible;
 
-    /// Replaces each reference to the clock by the function that guards it.
+    /// Replaces each reference to the clock by a reference to the guarded clock.
     fn function_index(&mut self, function: u32) -> Result<u32, Error<Self::Error>> {
         Ok(if function == self.clock {
             self.function_count
@@ -203,7 +204,7 @@ impl Reencode for ClockGuard {
         section: FunctionSectionReader<'_>,
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_function_section(self, functions, section)?;
-        functions.function(self.clock_type);
+        functions.function(self.clock_type_index);
         for export in &self.exports {
             functions.function(export.type_index);
         }
@@ -260,6 +261,7 @@ impl Reencode for ClockGuard {
 mod tests {
     use super::*;
 
+    /// Returns a module that reads a clock and has a custom section of this name.
     fn module(section: &str) -> Vec<u8> {
         let text = format!(
             r#"(module
@@ -276,7 +278,7 @@ mod tests {
         wat::parse_str(text).unwrap()
     }
 
-    /// Returns the function of each export, and the functions that call the clock.
+    /// Returns the function index of each export, and the indices of the functions that call the imported clock.
     fn exports_and_readers(module: &[u8]) -> (Vec<(String, u32)>, Vec<u32>) {
         let (mut exports, mut readers, mut function) = (Vec::new(), Vec::new(), 2);
         for payload in Parser::new(0).parse_all(module) {

@@ -1,5 +1,5 @@
-//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop with the
-//! programs that it started.
+//! Runs an external program of a build, with a time limit. Dropping the future kills the program and the programs that
+//! it started.
 
 use std::{
     collections::VecDeque,
@@ -20,11 +20,11 @@ use super::{BuildError, BuildEvent, Progress};
 /// The maximum size of collected stdout. A cargo build of hundreds of crates reports less than 1 MiB.
 const STDOUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// The maximum size of the diagnostics in an error. Longer ones are truncated at the start, because compilers print their
-/// summary at the end.
+/// The maximum size of the diagnostics in an error. Longer ones are truncated at the start, because compilers print
+/// their summary at the end.
 const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
 
-/// The maximum length of a line. A longer one is forwarded in parts.
+/// The maximum length of a forwarded line. A longer line is forwarded in parts.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// The maximum time for which the descendants of a program may keep its output open after it has exited.
@@ -52,13 +52,13 @@ pub(super) struct FinishedCommand {
 
 /// Runs `command` until it exits and streams its diagnostics.
 ///
-/// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so its output
-/// files may be incomplete: it must write to temporary files, which the caller moves into place. On Unix, the programs that
-/// it started are killed with it, unless they have left its process group.
+/// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so the files
+/// that it writes may be incomplete. On Unix, the programs that it started are killed as well, also after it has exited
+/// by itself, unless they have left its process group.
 ///
 /// # Errors
-/// [`BuildError::Start`] if the program cannot be started, [`BuildError::Output`] if its output cannot be read or is too
-/// large, and [`BuildError::TimedOut`]. An exit status other than success is not an error.
+/// [`BuildError::Start`] if the program cannot be started, [`BuildError::Output`] if its output cannot be read or is
+/// too large, and [`BuildError::TimedOut`]. An exit status other than success is not an error.
 pub(super) async fn run(
     mut command: Command,
     stdout: Stdout,
@@ -96,8 +96,8 @@ pub(super) async fn run(
     }
 }
 
-/// Reads standard output and standard error to their ends. Returns the collected standard output, and the end of the
-/// diagnostics.
+/// Reads standard output and standard error to their ends. Returns the collected standard output, which is empty if it
+/// was streamed, and the last lines of the diagnostics.
 async fn read_output(
     out: Option<impl AsyncRead + Unpin>,
     err: Option<impl AsyncRead + Unpin>,
@@ -115,8 +115,8 @@ async fn read_output(
     Ok((data, end_of(output.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned()))
 }
 
-/// Waits until the program has exited and its output has ended. Programs that it left behind are killed if they keep its
-/// output open for longer than [`DESCENDANT_OUTPUT_LIMIT`].
+/// Waits until the program has exited and its output has ended. After the exit, descendants that keep the output open
+/// for longer than [`DESCENDANT_OUTPUT_LIMIT`] are killed.
 async fn wait_for_end<T>(
     child: &mut Child,
     group: &ProcessGroup,
@@ -167,7 +167,7 @@ fn command_line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a text of at most `bytes_max` bytes. A longer one is an error.
+/// Reads a text. A text of more than `bytes_max` bytes is an error.
 async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(from) = from {
@@ -179,7 +179,8 @@ async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Re
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Forwards each line to the progress sink as it arrives, and returns the last lines.
+/// Forwards each line to the progress sink as it arrives, and returns the last lines within
+/// [`DIAGNOSTICS_BYTES_MAX`].
 async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> io::Result<String> {
     let Some(from) = from else { return Ok(String::new()) };
     let mut from = BufReader::new(from);
@@ -206,7 +207,7 @@ async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -
     Ok(output)
 }
 
-/// Returns the last complete lines of a text that fit into a number of bytes.
+/// Returns the text if it has at most `bytes_max` bytes, otherwise the last complete lines that fit.
 fn end_of(text: &str, bytes_max: usize) -> &str {
     let excess = text.len().saturating_sub(bytes_max);
     if excess == 0 {
@@ -279,21 +280,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_an_end_is_forwarded_in_parts() {
-        let longest = Mutex::new((0, 0));
+        let lengths = Mutex::new((0, 0));
         let sink = |event: BuildEvent<'_>| {
             if let BuildEvent::Output(line) = event {
-                let mut longest = longest.lock().unwrap();
-                *longest = (longest.0.max(line.len()), longest.1 + line.len());
+                let mut lengths = lengths.lock().unwrap();
+                *lengths = (lengths.0.max(line.len()), lengths.1 + line.len());
             }
         };
         let script = "head -c 3000000 /dev/zero | tr '\\0' x";
         let finished = run(sh(script), Stdout::Stream, Duration::from_secs(60), &sink)
             .await
             .unwrap();
-        let (longest, total) = *longest.lock().unwrap();
+        let (longest, total) = *lengths.lock().unwrap();
         assert_eq!((longest as u64, total), (LINE_BYTES_MAX, 3_000_000));
-        let kept = finished.diagnostics.len();
-        assert!((1..=DIAGNOSTICS_BYTES_MAX).contains(&kept), "{kept}");
+        let diagnostics_bytes = finished.diagnostics.len();
+        assert!(
+            (1..=DIAGNOSTICS_BYTES_MAX).contains(&diagnostics_bytes),
+            "{diagnostics_bytes}"
+        );
     }
 
     #[tokio::test]
@@ -324,9 +328,10 @@ mod tests {
         );
     }
 
-    /// Starts a program that keeps a pipe open for writing, in a script. Returns the end of the pipe.
+    /// Creates a pipe. Returns a script that starts a program with the pipe open for writing, and a task that reads the
+    /// pipe until the program has exited.
     #[cfg(unix)]
-    fn pipe_of(directory: &std::path::Path) -> (String, tokio::task::JoinHandle<io::Result<Vec<u8>>>) {
+    fn script_with_pipe(directory: &std::path::Path) -> (String, tokio::task::JoinHandle<io::Result<Vec<u8>>>) {
         let pipe = directory.join("pipe");
         assert!(
             std::process::Command::new("mkfifo")
@@ -343,13 +348,13 @@ mod tests {
     #[tokio::test]
     async fn programs_that_a_stopped_program_started_are_killed() {
         let directory = tempfile::tempdir().unwrap();
-        let (script, end) = pipe_of(directory.path());
+        let (script, pipe_reader) = script_with_pipe(directory.path());
         let script = format!("{script} wait");
         let error = run(sh(&script), Stdout::Collect, Duration::from_secs(1), &Silent)
             .await
             .unwrap_err();
         assert!(matches!(error, BuildError::TimedOut { .. }), "{error:?}");
-        tokio::time::timeout(Duration::from_secs(60), end)
+        tokio::time::timeout(Duration::from_secs(60), pipe_reader)
             .await
             .unwrap()
             .unwrap()
@@ -360,8 +365,8 @@ mod tests {
     #[tokio::test]
     async fn programs_that_a_finished_program_left_behind_do_not_delay_its_end() {
         let directory = tempfile::tempdir().unwrap();
-        let (script, end) = pipe_of(directory.path());
-        // The program that is left behind has the standard error, too.
+        let (script, pipe_reader) = script_with_pipe(directory.path());
+        // The program that is left behind also keeps standard error open.
         let finished = run(
             sh(&format!("{script} echo data")),
             Stdout::Collect,
@@ -371,7 +376,7 @@ mod tests {
         .await;
         let finished = finished.unwrap();
         assert_eq!((finished.stdout.as_str(), finished.status.success()), ("data\n", true));
-        tokio::time::timeout(Duration::from_secs(60), end)
+        tokio::time::timeout(Duration::from_secs(60), pipe_reader)
             .await
             .unwrap()
             .unwrap()

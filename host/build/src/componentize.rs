@@ -13,11 +13,10 @@ use wasi_preview1_component_adapter_provider::{
 
 use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
-/// Converts a core module to a component that implements a world of the WIT. Strings are encoded as UTF-8. `path` is for
-/// messages.
+/// Converts a core module to a component that implements a world of the WIT. `path` is for messages.
 ///
-/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, which `wit-bindgen`
-/// embeds, needs no WIT.
+/// Imports of WASI preview 1 become imports of WASI 0.2. A module that contains its component type, which `wit-bindgen`
+/// embeds, needs no WIT. Otherwise, its strings are taken as UTF-8.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,

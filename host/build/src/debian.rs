@@ -1,9 +1,9 @@
 //! Sets up Rust for WebAssembly from Debian's packages, for machines without a rustup target.
 //!
-//! Debian packages a current compiler (`rustc-web`, updated for browsers), the sources of its standard library with
-//! their dependencies, and a C library for WASI. It does not package the standard library compiled for
-//! `wasm32-wasip2`; [`WasmSysroot`] compiles it once. Outside of the cache directory only packages are installed, and
-//! only if the user has the privilege.
+//! Debian packages a current compiler (`rustc-web`, updated for browsers), the sources of its standard library, and a C
+//! library for WASI. It does not package the standard library compiled for `wasm32-wasip2`; [`WasmSysroot`] compiles it
+//! once per compiler version. Outside of the cache directory, the set-up only installs packages, if the user may do so
+//! without a prompt.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const PACKAGES: [&str; 5] = [
     "wasi-libc",
 ];
 
-/// A planned set-up whose preconditions have been checked.
+/// A planned set-up. Its preconditions have been checked.
 #[derive(Debug)]
 pub(super) struct SetUp {
     linkers: Linkers,
@@ -60,7 +60,8 @@ impl SetUp {
         }
     }
 
-    /// Installs missing packages and compiles the standard library, or waits for another build that does so.
+    /// Installs missing packages and compiles the standard library. Waits for another build that does so, and uses its
+    /// result.
     pub(super) async fn run(self, cache_dir: &Path, progress: &dyn Progress) -> Result<WasmSysroot, BuildError> {
         let lock = Lock::acquire(cache_dir, progress).await?;
         if let Some(privilege) = self.privilege {

@@ -21,13 +21,13 @@ pub struct BuildReport {
     pub name: String,
     /// The component's size, its WIT included.
     pub size_bytes: u64,
-    /// The size of the embedded WIT, doc comments included.
+    /// The number of bytes that embedding the WIT added, doc comments included.
     pub wit_bytes: u64,
     /// Warnings of a successful build.
     pub warnings: Vec<String>,
 }
 
-/// The last step of a build: converts a core module, embeds the WIT and writes the component.
+/// The last step of a build: converts the file if it is a core module, embeds the WIT and writes the component.
 pub(super) struct EmbedStep {
     /// The component or core module.
     pub(super) file: PathBuf,

@@ -1,7 +1,8 @@
 //! The programs that Toolwit starts, and the environment variables that they inherit.
 //!
-//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit. It also
-//! often runs in a directory whose author is not trusted: nothing in that directory is started by accident.
+//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), which sets variables that do not apply to the
+//! build of a plugin. It also often runs in a directory that contains untrusted files. Programs in that directory must
+//! not be started by accident.
 
 use std::{
     env,
@@ -11,10 +12,10 @@ use std::{
 
 use tokio::process::Command;
 
-/// Variables that are removed: settings of an outer cargo, or of the user for the host's compiler.
+/// The variables that are removed: settings of an outer cargo, and the user's settings for host builds.
 ///
-/// Flags for the host's target are wrong for the guest: `-Ctarget-cpu=native` would break its build. A package that
-/// needs flags sets them in its `.cargo/config.toml`.
+/// Flags for the host are wrong for the guest: `-Ctarget-cpu=native` would break the build of the guest. A package
+/// that needs flags sets them in its `.cargo/config.toml`.
 const OUTER_VARIABLES: [&str; 12] = [
     "CARGO",
     "CARGO_BUILD_RUSTC",
@@ -33,14 +34,14 @@ const OUTER_VARIABLES: [&str; 12] = [
 /// The files in which a project selects its toolchain.
 const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain.toml", "rust-toolchain"];
 
-/// A `PATH` that leads nowhere, in place of an empty one, which would mean the current directory. Debian uses this path as
-/// the home of users that have none.
+/// A directory that does not exist. It replaces an empty `PATH`, which would mean the current directory. Debian uses
+/// this path as the home directory of users that have none.
 const NO_DIRECTORIES: &str = "/nonexistent";
 
-/// Creates a command for a program on `PATH`.
+/// Creates a command for a program on `PATH`, or at a path.
 ///
-/// The program, and the programs that it starts, are looked up in the absolute directories of `PATH` only. A relative one,
-/// such as `.`, is a directory of the project that happens to be the current directory.
+/// A name is looked up only in the absolute directories of `PATH`, also by the programs that the program starts. A
+/// relative directory, such as `.`, may belong to an untrusted project.
 #[expect(
     clippy::disallowed_methods,
     reason = "a program is found where the shell would find it"
@@ -51,7 +52,7 @@ pub(super) fn program(name: &str) -> Command {
     command
 }
 
-/// Returns a `PATH` without its relative directories.
+/// Returns a `PATH` without its relative directories, or [`NO_DIRECTORIES`] if none is left.
 fn absolute_directories(path: &OsStr) -> OsString {
     let directories = env::split_paths(path).filter(|directory| directory.is_absolute());
     match env::join_paths(directories) {
@@ -62,8 +63,8 @@ fn absolute_directories(path: &OsStr) -> OsString {
 
 /// Makes the command use the user's default toolchain, independent of the current directory.
 ///
-/// The command runs in the root directory, because rustup starts the toolchain that a file in the current directory or above it
-/// names. Such a file may name a path in a project that is not trusted.
+/// The command runs in the root directory. In another directory, rustup would start the toolchain that a file in this
+/// directory or above selects. Such a file may select a program of an untrusted project.
 pub(super) fn for_user(command: &mut Command) {
     remove_outer_variables(command);
     command.env_remove("RUSTUP_TOOLCHAIN").current_dir("/");
@@ -72,7 +73,8 @@ pub(super) fn for_user(command: &mut Command) {
 /// Makes the command run in `dir`, with the toolchain that a shell would use in `dir`.
 pub(super) fn for_project(command: &mut Command, dir: &Path) {
     remove_outer_variables(command);
-    // Under `cargo run` the variable selects the outer project's toolchain. It must not override the choice of `dir`.
+    // Under `cargo run`, `RUSTUP_TOOLCHAIN` selects the outer project's toolchain. It must not override the choice of
+    // `dir`.
     let selects_toolchain = |dir: &Path| TOOLCHAIN_FILES.iter().any(|file| dir.join(file).is_file());
     if dir.ancestors().any(selects_toolchain) {
         command.env_remove("RUSTUP_TOOLCHAIN");
@@ -80,19 +82,20 @@ pub(super) fn for_project(command: &mut Command, dir: &Path) {
     command.current_dir(dir);
 }
 
-/// Makes the command use the system's compiler, with the directory `tools` first on its `PATH`.
+/// Removes the settings of an outer cargo and of rustup, for a command of the system's toolchain. Puts the directory
+/// `tools` first on its `PATH`.
 #[expect(clippy::disallowed_methods, reason = "it adds to what the child inherits")]
 pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
     remove_outer_variables(command);
     command.env_remove("RUSTUP_TOOLCHAIN");
-    // An outer cargo adds the libraries of its own compiler, which do not match the system's.
+    // An outer cargo adds the libraries of its compiler to this path. They do not match the system's compiler.
     if env::var_os("CARGO").is_some() {
         command.env_remove("LD_LIBRARY_PATH");
     }
     if let Some(tools) = tools {
         let path = absolute_directories(&env::var_os("PATH").unwrap_or_default());
         let dirs = std::iter::once(tools.to_owned()).chain(env::split_paths(&path));
-        // A directory with a separator in its name cannot be on `PATH`.
+        // If the path of `tools` contains the separator `:`, the directory cannot be on `PATH` and is left out.
         command.env("PATH", env::join_paths(dirs).unwrap_or(path));
     }
 }

@@ -4,9 +4,9 @@ use std::{io, path::PathBuf};
 
 use super::{EmbedError, Language, MissingTool, WitError};
 
-/// An error of [`Build::run`](super::Build::run).
+/// An error of a build, such as of [`Build::run`](super::Build::run).
 ///
-/// Its [`suggestion`](BuildError::suggestion) describes how to fix it.
+/// [`suggestion`](BuildError::suggestion) returns a text on how to fix it, for most errors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -16,7 +16,7 @@ pub enum BuildError {
         /// The path.
         dir: PathBuf,
     },
-    /// The directory contains no source in a known form.
+    /// The directory does not contain a source that can be built.
     #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp`, `plugin.zig` or `go.mod`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
     NothingToBuild {
         /// The directory that was searched.
@@ -38,7 +38,7 @@ pub enum BuildError {
         /// The entry files.
         files: Vec<&'static str>,
     },
-    /// The project has no WIT, from which its language needs bindings.
+    /// The project has no WIT. Its language needs bindings, which are generated from WIT.
     #[error("no WIT in `{}`, which a project in {language} needs", .path.display())]
     NoWit {
         /// The language of the project.
@@ -46,7 +46,7 @@ pub enum BuildError {
         /// The expected path.
         path: PathBuf,
     },
-    /// The WIT has something that the bindings of a language do not support.
+    /// The WIT contains something that a language does not support.
     #[error("the WIT has no bindings for {language}: {message}")]
     Bindings {
         /// The language of the project.
@@ -54,7 +54,7 @@ pub enum BuildError {
         /// The unsupported part of the WIT.
         message: String,
     },
-    /// The WIT has async functions, and the runtime of the installed Go is not one that can be changed for them.
+    /// The WIT has async functions, streams or futures, and the runtime of the installed Go cannot be changed for them.
     #[error("async functions need a change of the runtime of Go, and `{}` is not the known one", .path.display())]
     GoRuntime {
         /// The file of the runtime.
@@ -81,7 +81,7 @@ pub enum BuildError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The WIT is not valid.
+    /// The WIT is not valid, cannot be encoded, or does not have the requested world.
     #[error(transparent)]
     Wit(#[from] WitError),
     /// The WIT cannot be embedded in the component.
@@ -126,7 +126,7 @@ pub enum BuildError {
         /// The limit, in seconds.
         limit_s: u64,
     },
-    /// Another build held a lock during the time for which this build waits.
+    /// Another build still held a lock at the end of the time for which this build waits.
     #[error("another build still holds `{}` after {limit_s} s", .path.display())]
     Locked {
         /// The file of the lock.
@@ -150,7 +150,7 @@ pub enum BuildError {
         /// The reason, with the targets that were found.
         reason: String,
     },
-    /// The manifest belongs to a workspace without a package.
+    /// The manifest is that of a workspace without a root package.
     #[error("`{}` is a workspace without a root package", .manifest.display())]
     Workspace {
         /// The manifest.
@@ -226,8 +226,8 @@ impl BuildError {
         Some(text.to_owned())
     }
 
-    /// Returns the end of the diagnostics of a failed program, for callers that did not show them as progress. Returns `None`
-    /// for any other error.
+    /// Returns the end of the diagnostics of a failed program, for callers that did not show them as progress. Returns
+    /// `None` for any other error.
     #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {

@@ -1,7 +1,7 @@
 //! Builds a plugin from its source directory.
 //!
-//! [`Build`] detects the kind of project ([`Source`]), builds a component with the toolchain of its language, and embeds the
-//! project's WIT with its `///` comments ([`embed_wit`]), which toolchains drop:
+//! [`Build`] detects the kind of project ([`Source`]), builds a component with the toolchain of its language, and
+//! embeds the project's WIT with its `///` comments ([`embed_wit`]), which toolchains drop:
 //!
 //! ```text
 //! DIR ── Source ──┬─ Cargo.toml ────── cargo, for wasm32-wasip2 ──┐
@@ -10,7 +10,7 @@
 //!                 └─ a .wasm file ──── converted if it is a core module
 //! ```
 //!
-//! [`NewProject`] writes a project in a [`Language`] that builds at once.
+//! [`NewProject`] writes a new project in a [`Language`]. The project can be built without a change.
 //!
 //! The macros of the Rust SDK generate WIT, which is read from the built core module (`wit_source`).
 //!

@@ -18,8 +18,8 @@ pub(super) struct Linkers {
 }
 
 impl Linkers {
-    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories. Returns `None` if one of the two
-    /// linkers is missing.
+    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories. Returns `None` if one of
+    /// the two linkers is missing.
     pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "a tool is found where the shell would find it")]
         let path = env::var_os("PATH").unwrap_or_default();
@@ -59,23 +59,23 @@ mod tests {
     #[test]
     fn both_linkers_are_required_and_the_first_directory_takes_precedence() {
         let dir = tempfile::tempdir().unwrap();
-        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
-        for bin in [&a, &b] {
+        let (first, second) = (dir.path().join("a"), dir.path().join("b"));
+        for bin in [&first, &second] {
             fs::create_dir(bin).unwrap();
             fs::write(bin.join("wasm-ld"), "").unwrap();
         }
-        let dirs = [a.clone(), b.clone()];
+        let dirs = [first.clone(), second.clone()];
         assert_eq!(Linkers::find_in(&dirs), None);
 
-        fs::write(b.join(COMPONENT_LD), "").unwrap();
+        fs::write(second.join(COMPONENT_LD), "").unwrap();
         assert_eq!(
             Linkers::find_in(&dirs),
             Some(Linkers {
-                component_ld: b.join(COMPONENT_LD),
-                lld: a.join("wasm-ld")
+                component_ld: second.join(COMPONENT_LD),
+                lld: first.join("wasm-ld")
             })
         );
-        fs::write(b.join("rust-lld"), "").unwrap();
-        assert_eq!(Linkers::find_in(&dirs).unwrap().lld, b.join("rust-lld"));
+        fs::write(second.join("rust-lld"), "").unwrap();
+        assert_eq!(Linkers::find_in(&dirs).unwrap().lld, second.join("rust-lld"));
     }
 }

@@ -21,7 +21,7 @@ use super::{
     target_directory::TargetDirectory,
 };
 
-/// The default time limit of the compilation.
+/// The default time limit of each program that compiles the plugin.
 const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// A build of a plugin, with its settings.
@@ -55,7 +55,8 @@ pub struct Build {
 }
 
 impl Build {
-    /// Creates a build of the plugin in a source directory, or of a component or core module that another tool has built.
+    /// Creates a build of the plugin in a source directory, or of a component or core module that another tool has
+    /// built.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -76,15 +77,15 @@ impl Build {
         self
     }
 
-    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory; for a file, the `.wit` file of its name
-    /// takes precedence.
+    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory. For a build of a component or
+    /// core module, the `.wit` file of the same name takes precedence over this directory.
     pub fn wit(mut self, path: impl Into<PathBuf>) -> Self {
         self.wit = Some(path.into());
         self
     }
 
-    /// Sets the world that the plugin implements. If the WIT has several worlds, it is required for a core module and for a
-    /// project in a language other than Rust.
+    /// Sets the world that the plugin implements. If the WIT has several worlds, it is required for a core module and
+    /// for a project in a language other than Rust.
     pub fn world(mut self, name: impl Into<String>) -> Self {
         self.world = Some(name.into());
         self
@@ -98,14 +99,14 @@ impl Build {
         self
     }
 
-    /// Sets the cache directory, for the prepared compiler and for the target directory that packages outside of workspaces
-    /// share. The default is in the user's cache directory.
+    /// Sets the cache directory, for the prepared compiler and for the target directory that packages outside of
+    /// workspaces share. The default is in the user's cache directory.
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(path.into());
         self
     }
 
-    /// Sets the time limit of the compilation. The default is 30 minutes.
+    /// Sets the time limit of each program that compiles the plugin. The default is 30 minutes.
     ///
     /// Setting up a compiler has separate limits.
     pub fn time_limit(mut self, limit: Duration) -> Self {
@@ -115,7 +116,7 @@ impl Build {
 
     /// Builds the component and embeds its WIT.
     ///
-    /// Dropping the future kills the programs that it runs. The component is written atomically, and only after all
+    /// Dropping the future kills the running programs. The component is written atomically, and only after all other
     /// steps succeeded. A file with the same content is not rewritten.
     ///
     /// # Errors
@@ -137,16 +138,16 @@ impl Build {
             world: self.world.clone(),
         };
         let report = last_step.run(progress).await;
-        // The file may be replaced by another build from here on.
+        // Releases the lock of the target directory, so that another build may replace the file.
         drop(built);
         report
     }
 
     /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
     async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
-        let request = self.clone();
+        let build = self.clone();
         blocking(move || {
-            let path = &request.dir;
+            let path = &build.dir;
             let (dir, source) = if path.is_file() {
                 (path.parent().unwrap_or(path).to_owned(), Source::of_file(path.clone())?)
             } else {
@@ -159,9 +160,9 @@ impl Build {
                 dir
             };
             let dir = fs::canonicalize(&dir).map_err(BuildError::file("read", &dir))?;
-            let wit_path = request.wit_path(&dir);
+            let wit_path = build.wit_path(&dir);
             // A path that the caller set must exist.
-            let wit = if wit_path.exists() || request.wit.is_some() {
+            let wit = if wit_path.exists() || build.wit.is_some() {
                 Some(ResolvedWit::read(&wit_path)?)
             } else {
                 None
@@ -172,9 +173,9 @@ impl Build {
     }
 
     async fn build_with_cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
-        let toolchain = RustToolchain::find(dir, &self.compiler_cache(dir), progress).await?;
+        let toolchain = RustToolchain::find(dir, &self.build_cache_dir(dir), progress).await?;
         let package = CargoPackage::read(dir, &toolchain).await?;
-        let (project, cache) = (dir.to_owned(), self.compiler_cache(dir));
+        let (project, cache) = (dir.to_owned(), self.build_cache_dir(dir));
         let c_compiler = blocking(move || CCompiler::find(&project, &cache)).await?;
         let build = CargoBuild {
             dir,
@@ -196,17 +197,17 @@ impl Build {
     async fn run_command(
         &self,
         dir: &Path,
-        build: &BuildCommand,
+        build_command: &BuildCommand,
         progress: &dyn Progress,
     ) -> Result<BuiltFile, BuildError> {
-        let Some((program, arguments)) = build.command.split_first() else {
+        let Some((program, arguments)) = build_command.command.split_first() else {
             return Err(BuildError::NothingToBuild { dir: dir.to_owned() });
         };
-        progress.step(Step::RunCommand(build.command.join(" ")));
+        progress.step(Step::RunCommand(build_command.command.join(" ")));
         let mut command = environment::program(program);
         command.args(arguments).current_dir(dir);
         run_to_success(command, Stdout::Stream, self.time_limit, progress).await?;
-        let file = dir.join(&build.output);
+        let file = dir.join(&build_command.output);
         if file.is_file() {
             Ok(BuiltFile::of_file(file, dir))
         } else {
@@ -243,7 +244,8 @@ impl Build {
         Ok(BuiltFile::of_file(build.run(language, progress).await?, dir))
     }
 
-    /// Returns the path at which the WIT is expected: the one that the caller set, the `.wit` file of a file's name, or `wit`.
+    /// Returns the path at which the WIT is expected: the path that the caller set, the `.wit` file next to a component
+    /// or core module, or `wit` in the directory.
     fn wit_path(&self, dir: &Path) -> PathBuf {
         let sibling = || Some(self.dir.with_extension("wit")).filter(|path| self.dir.is_file() && path.is_file());
         self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
@@ -259,18 +261,19 @@ impl Build {
         }
     }
 
-    /// Returns the directory in which packages outside of workspaces are compiled, so that they share their dependencies.
+    /// Returns the directory in which packages outside of workspaces are compiled, so that they share their
+    /// dependencies.
     fn shared_target_dir(&self, dir: &Path) -> PathBuf {
-        self.compiler_cache(dir).join("target")
+        self.build_cache_dir(dir).join("target")
     }
 
-    /// Returns the cache directory. If the user has no home directory, it is in the target directory.
-    fn compiler_cache(&self, dir: &Path) -> PathBuf {
+    /// Returns the cache directory. If the user has no home directory, it is in the target directory of the project.
+    fn build_cache_dir(&self, dir: &Path) -> PathBuf {
         if let Some(cache_dir) = &self.cache_dir {
             return cache_dir.clone();
         }
         match etcetera::choose_base_strategy() {
-            Ok(user) => user.cache_dir().join("toolwit/rust-wasm"),
+            Ok(base_dirs) => base_dirs.cache_dir().join("toolwit/rust-wasm"),
             Err(_no_home) => target_dir(dir).join("toolwit-rust-wasm"),
         }
     }
@@ -280,9 +283,11 @@ impl Build {
 #[derive(Debug)]
 struct BuiltFile {
     file: PathBuf,
+    /// The name of the plugin.
     name: String,
+    /// The directory that contains the default output directory.
     target_dir: PathBuf,
-    /// Prevents another build from replacing the file before it is read.
+    /// The target directory of cargo. Its lock prevents another build from replacing the file before it is read.
     _cargo_target: Option<TargetDirectory>,
 }
 

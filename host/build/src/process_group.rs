@@ -1,4 +1,4 @@
-//! The programs that a program of a build started.
+//! Kills a program of a build together with the programs that it started.
 
 use tokio::process::Child;
 
@@ -21,13 +21,13 @@ impl ProcessGroup {
     /// Kills the program, and those that it started and that have not left the group.
     pub(super) fn kill(&self) {
         if let Some(id) = self.id {
-            // Fails if all its processes have exited.
+            // The call fails if all processes of the group have exited.
             let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// Other platforms have no process groups: only the program itself is killed.
+/// Other platforms have no process groups: only the program itself is killed, by `kill_on_drop`.
 #[cfg(not(unix))]
 impl ProcessGroup {
     pub(super) fn of(_child: &Child) -> Self {

@@ -1,4 +1,4 @@
-//! New projects: a directory with an example that builds at once.
+//! Creates new projects: directories with an example that can be built without a change.
 
 use std::{
     fs, io,
@@ -39,7 +39,7 @@ pub struct NewProject {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProjectError {
-    /// The last part of the path cannot name a package.
+    /// The last part of the path cannot be the name of a plugin.
     #[error("`{name}` is not a name for a plugin: {reason}")]
     Name {
         /// The name.
@@ -55,7 +55,7 @@ pub enum ProjectError {
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The error of the operating system or of the generator.
         source: io::Error,
     },
 }
@@ -69,7 +69,7 @@ const COMMON: [TemplateFile; 3] = [
     (".gitignore", include_str!("../templates/common/gitignore")),
 ];
 const RUST: &[TemplateFile] = &[
-    // Another name, so that cargo does not take the template for a package.
+    // The template is not named `Cargo.toml`, because cargo would take its directory for a package.
     ("Cargo.toml", include_str!("../templates/rust/manifest.toml")),
     ("src/lib.rs", include_str!("../templates/rust/lib.rs")),
 ];
@@ -101,13 +101,13 @@ const GO: &[TemplateFile] = &[
 const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
-    /// Creates the description of a project in `dir`, whose last part is the name of the project. For `.`, the name is that of
-    /// the current directory. Nothing is written.
+    /// Creates a description of a project in `dir`, and writes nothing. The last part of `dir` is the name of the
+    /// project. For `.`, this is the name of the current directory.
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`, is
-    /// longer than 50 characters, or is a keyword of WIT.
+    /// [`ProjectError::Name`] if the name does not consist of lowercase words with hyphens between them, such as
+    /// `weather-report`, is longer than 50 characters, or is a keyword of WIT.
     pub fn new(dir: impl Into<PathBuf>, language: Language) -> Result<Self, ProjectError> {
         let dir = dir.into();
         let name = directory_name(&dir);
@@ -136,8 +136,8 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if the directory cannot be read, a
-    /// file cannot be written or the bindings cannot be generated.
+    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if the directory cannot be
+    /// read, a file cannot be written or the bindings cannot be generated.
     pub fn write(&self) -> Result<Vec<PathBuf>, ProjectError> {
         let write_error = |path: &Path| {
             let path = path.to_owned();
@@ -153,7 +153,7 @@ impl NewProject {
             Err(error) => return Err(write_error(&self.dir)(error)),
         }
         let mut paths = Vec::new();
-        for (path, template) in COMMON.iter().chain(self.files()) {
+        for (path, template) in COMMON.iter().chain(self.template_files()) {
             let path = self.dir.join(self.fill_in(path));
             let dir = path.parent().unwrap_or(&self.dir);
             fs::create_dir_all(dir).map_err(write_error(dir))?;
@@ -168,7 +168,8 @@ impl NewProject {
         Ok(paths)
     }
 
-    fn files(&self) -> &'static [TemplateFile] {
+    /// Returns the template files of the project's language.
+    fn template_files(&self) -> &'static [TemplateFile] {
         match self.language {
             Language::Rust => RUST,
             Language::Python => PYTHON,
@@ -181,6 +182,7 @@ impl NewProject {
         }
     }
 
+    /// Replaces the placeholders of a template by forms of the project's name.
     fn fill_in(&self, template: &str) -> String {
         template
             .replace("{{name}}", &self.name)
@@ -206,6 +208,7 @@ fn name_problem(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns the last part of a path, made absolute if it has none.
 fn directory_name(dir: &Path) -> String {
     // The path `.` has no last part.
     let absolute = std::path::absolute(dir).unwrap_or_default();
@@ -235,8 +238,8 @@ mod tests {
                 other => Source::Language(other),
             };
             assert_eq!(Source::find(&dir).unwrap(), expected);
-            let again = project.write().unwrap_err();
-            assert!(matches!(again, ProjectError::Exists(_)), "{again}");
+            let error = project.write().unwrap_err();
+            assert!(matches!(error, ProjectError::Exists(_)), "{error}");
         }
     }
 
@@ -262,9 +265,9 @@ mod tests {
             "u32",
             "error-context",
         ] {
-            let error = NewProject::new(Path::new("/nowhere").join(name), Language::C);
-            let is_root = name.is_empty();
-            assert!(error.is_err() || is_root, "{name}");
+            let project = NewProject::new(Path::new("/nowhere").join(name), Language::C);
+            // With an empty name, the last part of the path is `nowhere`, which is a valid name.
+            assert!(project.is_err() || name.is_empty(), "{name}");
         }
         assert!(NewProject::new("/", Language::C).is_err());
     }

@@ -1,8 +1,8 @@
 //! Finds a toolchain with the Rust target `wasm32-wasip2`, or installs the target.
 //!
-//! These are tried in order: the toolchain that cargo would use anyway; a sysroot of an earlier build; `rustup target add`;
-//! and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an offline machine does not wait
-//! for the network at each build.
+//! These are tried in order: the toolchain that cargo would use in the directory; a sysroot of an earlier build;
+//! `rustup target add`; and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an
+//! offline machine does not wait for the network at each build.
 
 use std::{
     path::{Path, PathBuf},
@@ -41,7 +41,7 @@ pub(super) enum RustToolchain {
 impl RustToolchain {
     /// Finds a toolchain for the package in `dir`, or sets one up.
     pub(super) async fn find(dir: &Path, cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
-        let installed = Rustc::on_path(dir).await;
+        let installed = Rustc::query(dir).await;
         if installed.as_ref().is_ok_and(Rustc::has_target) {
             return Ok(Self::Installed);
         }
@@ -82,11 +82,11 @@ impl RustToolchain {
 
 /// Returns the version of the user's cargo, such as `cargo 1.95.0 (f2d3ce0bd 2026-03-21)`.
 ///
-/// The current directory does not matter: a toolchain that a project selects is used by its build only.
+/// A toolchain that a project in the current directory selects is ignored.
 ///
 /// # Errors
-/// [`BuildError::Start`] if there is no cargo on `PATH`, [`BuildError::Command`] if it fails, [`BuildError::TimedOut`] if it
-/// takes more than ten seconds.
+/// [`BuildError::Start`] if cargo cannot be started, [`BuildError::Command`] if it fails, [`BuildError::Output`] if its
+/// output cannot be read, [`BuildError::TimedOut`] if it takes more than ten seconds.
 pub async fn cargo_version() -> Result<String, BuildError> {
     let mut cargo = program("cargo");
     for_user(&mut cargo);
@@ -105,7 +105,7 @@ struct Rustc {
 
 impl Rustc {
     /// Queries the compiler that cargo would use in `dir`.
-    async fn on_path(dir: &Path) -> Result<Self, BuildError> {
+    async fn query(dir: &Path) -> Result<Self, BuildError> {
         let mut rustc = program("rustc");
         for_project(&mut rustc, dir);
         rustc.args(["--target", TARGET]);
@@ -121,11 +121,11 @@ impl Rustc {
             .await?
             .stdout;
         let mut lines = output.lines();
-        let mut next = || lines.next().unwrap_or_default();
+        let mut next_line = || lines.next().unwrap_or_default();
         Ok(Self {
-            host: next().to_owned(),
-            sysroot: next().into(),
-            target_library: next().into(),
+            host: next_line().to_owned(),
+            sysroot: next_line().into(),
+            target_library: next_line().into(),
         })
     }
 
@@ -153,13 +153,14 @@ async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), Stri
             Some(error) => format!("`rustup target add` failed: {error}"),
             None => format!("`rustup target add` failed ({})", finished.status),
         }),
-        Ok(_) => match Rustc::on_path(dir).await {
+        Ok(_) => match Rustc::query(dir).await {
             Ok(rustc) if rustc.has_target() => Ok(()),
             _ => Err("`rustup` added the target, but the `rustc` on PATH does not have it".to_owned()),
         },
     }
 }
 
+/// Returns the message of the first error in the diagnostics of rustup.
 fn first_error(diagnostics: &str) -> Option<&str> {
     diagnostics.lines().find_map(|line| line.strip_prefix("error: "))
 }

@@ -6,25 +6,25 @@ use std::{
     time::SystemTime,
 };
 
-/// Directories of build outputs and installed packages, which are not source. Hidden files and directories are left out as
-/// well.
+/// The names of directories of build outputs and installed packages, which are not source.
 const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
-/// Maximum number of files that are compared. In a project with more files, changes of the others are not detected.
+/// Maximum number of files that are compared. In a project with more files, changes of further files are not detected.
 const FILES_MAX: usize = 10_000;
 
 /// The files of a project with their sizes and modification times.
 ///
-/// Two snapshots of a project are equal if no file was saved in between.
+/// Two snapshots of a project are equal if none of these files was saved in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceSnapshot(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
 impl SourceSnapshot {
-    /// Lists the files in `dir`, without following links and without hidden files and build outputs.
+    /// Lists the files in `dir` and its subdirectories, except hidden files and build outputs. Links are not followed.
     ///
     /// # Errors
     ///
-    /// The error of the operating system if `dir` cannot be read. A file that disappears meanwhile is left out.
+    /// The error of the operating system if `dir` cannot be read. A file or subdirectory that cannot be read is left
+    /// out.
     pub fn of(dir: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         let mut dirs = vec![dir.to_owned()];

@@ -14,8 +14,8 @@ const CONFIGURATION: &str = "toolwit.toml";
 
 /// The source of a component in a directory.
 ///
-/// If a directory has several sources, the first of these counts: the `[build]` table of a `toolwit.toml`, a `Cargo.toml`, the
-/// entry file of another language, a `.wasm` file.
+/// If a directory has several sources, the first of these counts: the `[build]` table of a `toolwit.toml`, a
+/// `Cargo.toml`, the entry file of another language, a `.wasm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -54,8 +54,8 @@ impl Source {
     /// # Errors
     ///
     /// [`BuildError::NothingToBuild`] if there is no source, [`BuildError::SeveralLanguages`] or
-    /// [`BuildError::SeveralWasmFiles`] if the source is ambiguous, [`BuildError::NotADirectory`] if `dir` is not a directory,
-    /// and the error of a file that cannot be read or is not valid.
+    /// [`BuildError::SeveralWasmFiles`] if the source is ambiguous, [`BuildError::NotADirectory`] if `dir` is not a
+    /// directory, and the error of a file that cannot be read or is not valid.
     pub fn find(dir: &Path) -> Result<Self, BuildError> {
         if !dir.is_dir() {
             return Err(BuildError::NotADirectory { dir: dir.to_owned() });
@@ -157,6 +157,7 @@ fn wasm_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
+    /// Creates a directory with these files.
     fn dir(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
@@ -171,22 +172,22 @@ mod tests {
     #[test]
     fn a_build_command_precedes_a_cargo_package_which_precedes_a_file() {
         let command = b"[build]\ncommand = [\"make\"]\noutput = \"out.wasm\"\n[other]\nkey = 1\n".as_slice();
-        let all = dir(&[("toolwit.toml", command), ("Cargo.toml", b""), ("a.wasm", COMPONENT)]);
-        let Source::Command(found) = Source::find(all.path()).unwrap() else {
+        let project = dir(&[("toolwit.toml", command), ("Cargo.toml", b""), ("a.wasm", COMPONENT)]);
+        let Source::Command(build) = Source::find(project.path()).unwrap() else {
             panic!("another source")
         };
         assert_eq!(
-            (found.command, found.output),
+            (build.command, build.output),
             (vec!["make".to_owned()], PathBuf::from("out.wasm"))
         );
 
-        fs::write(all.path().join("toolwit.toml"), "[grants]\n").unwrap();
-        assert_eq!(Source::find(all.path()).unwrap(), Source::Cargo);
+        fs::write(project.path().join("toolwit.toml"), "[grants]\n").unwrap();
+        assert_eq!(Source::find(project.path()).unwrap(), Source::Cargo);
 
-        fs::remove_file(all.path().join("Cargo.toml")).unwrap();
+        fs::remove_file(project.path().join("Cargo.toml")).unwrap();
         assert_eq!(
-            Source::find(all.path()).unwrap(),
-            Source::Component(all.path().join("a.wasm"))
+            Source::find(project.path()).unwrap(),
+            Source::Component(project.path().join("a.wasm"))
         );
     }
 
@@ -221,8 +222,8 @@ mod tests {
         assert!(error.to_string().contains("no `Cargo.toml`"), "{error}");
         assert!(error.suggestion().is_some());
 
-        let two = dir(&[("b.wasm", COMPONENT), ("a.wasm", MODULE)]);
-        let error = Source::find(two.path()).unwrap_err();
+        let ambiguous = dir(&[("b.wasm", COMPONENT), ("a.wasm", MODULE)]);
+        let error = Source::find(ambiguous.path()).unwrap_err();
         assert!(error.to_string().ends_with("a.wasm, b.wasm"), "{error}");
 
         let missing = Source::find(&empty.path().join("missing")).unwrap_err();

@@ -9,18 +9,19 @@ use super::{BuildError, Progress, TARGET, blocking::blocking, wasm_sysroot::Lock
 
 /// The target directory of one build.
 ///
-/// The packages of a workspace share its directory. All other packages share one directory of the user, so that the
-/// dependencies of the second plugin, such as `wit-bindgen`, are compiled already. The directory is separate from that of
-/// host builds, so that neither build locks or invalidates the other.
+/// The packages of a workspace share its directory. Packages outside of workspaces share one directory of the user, so
+/// that common dependencies, such as `wit-bindgen`, are compiled once. Both directories are separate from those of host
+/// builds, so that plugin builds and host builds do not lock or invalidate each other.
 #[derive(Debug)]
 pub(super) struct TargetDirectory {
+    /// The path for cargo's `--target-dir`.
     pub(super) path: PathBuf,
-    /// Excludes builds of other packages of the same name: cargo gives their components the same path.
+    /// Excludes builds of packages of the same name: cargo gives their components the same path.
     _lock: Option<Lock>,
 }
 
 impl TargetDirectory {
-    /// Returns the directory of the package's workspace.
+    /// Returns the directory for plugins in the target directory of a workspace.
     pub(super) fn of_workspace(target_dir: &Path) -> Self {
         Self {
             path: target_dir.join("toolwit"),
@@ -28,8 +29,8 @@ impl TargetDirectory {
         }
     }
 
-    /// Returns the shared directory `path` for a build of the package in `dir`. Waits until no other build uses it for a
-    /// package of this name.
+    /// Returns the shared directory `path` for a build of the package in `dir`. Waits until no other build uses it for
+    /// a package of this name.
     pub(super) async fn shared(
         path: &Path,
         name: &str,
@@ -48,8 +49,8 @@ impl TargetDirectory {
     }
 }
 
-/// Makes the package in `dir` the owner of the components with its name. If another package owned them, deletes them: otherwise
-/// cargo would use them as the components of this package.
+/// Records the package in `dir` as the owner of the components with its name. If another package owned them, deletes
+/// them: otherwise cargo would use them as the components of this package.
 fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
     let owner_file = package_dir.join("owner");
     let new_owner = dir.to_string_lossy();
@@ -61,7 +62,7 @@ fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::R
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    // Cargo puts files there too, such as `CACHEDIR.TAG`.
+    // The directory also contains files of cargo, such as `CACHEDIR.TAG`.
     for profile in profiles.iter().filter(|profile| profile.path().is_dir()) {
         for stem in [name.to_owned(), name.replace('-', "_")] {
             let file = profile.path().join("deps").join(stem).with_added_extension("wasm");

@@ -10,7 +10,7 @@ use wit_parser::{PackageId, PackageName, Resolve, WorldId};
 
 use toolwit_sections::{SectionError, WIT_SECTION, replace_custom_sections};
 
-/// The namespace of WASI. Its packages are not embedded, because the host has them.
+/// The namespace of WASI. Packages in this namespace are not embedded, because the host has them.
 const WASI_NAMESPACE: &str = "wasi";
 
 /// An error of reading or encoding WIT.
@@ -22,7 +22,7 @@ pub enum WitError {
     Invalid {
         /// The file or directory that was read.
         path: PathBuf,
-        /// The parser's message, with file, line, column and the source text.
+        /// The parser's message. For a syntax error, it contains file, line, column and the source text.
         message: String,
     },
     /// The parser panicked.
@@ -68,7 +68,7 @@ impl ResolvedWit {
     ///
     /// # Errors
     ///
-    /// [`WitError::Invalid`] with line and column; [`WitError::ParserFailed`] if the parser panics.
+    /// [`WitError::Invalid`] if the WIT cannot be read or parsed; [`WitError::ParserFailed`] if the parser panics.
     pub fn read(path: &Path) -> Result<Self, WitError> {
         let invalid = |message| WitError::Invalid {
             path: path.to_owned(),
@@ -82,12 +82,12 @@ impl ResolvedWit {
                     let rendered = resolve.render_error(&error);
                     // The outer layers contain only the directory that was being read.
                     let layers = error.chain().count();
-                    let outer: String = error
+                    let outer_layers: String = error
                         .chain()
                         .take(layers - 1)
                         .map(|layer| format!("{layer}: "))
                         .collect();
-                    Err(rendered.strip_prefix(&outer).unwrap_or(&rendered).to_owned())
+                    Err(rendered.strip_prefix(&outer_layers).unwrap_or(&rendered).to_owned())
                 }
             }
         }));
@@ -97,7 +97,7 @@ impl ResolvedWit {
         }
     }
 
-    /// Parses WIT text, whose dependencies are nested packages. `path` is for messages.
+    /// Parses a WIT text that contains its dependencies as nested packages. `path` is for messages.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, WitError> {
         let parsed = catch_unwind(AssertUnwindSafe(|| {
             let mut resolve = Resolve::default();
@@ -115,11 +115,12 @@ impl ResolvedWit {
         }
     }
 
-    /// Adds the interfaces and worlds of other packages. The package of this WIT stays its own.
-    pub(super) fn merge(&mut self, path: &Path, other: Self) -> Result<(), WitError> {
+    /// Adds the interfaces and worlds of another WIT. [`package`](Self::package) stays the same. `path` is for
+    /// messages.
+    pub(super) fn merge(&mut self, path: &Path, addition: Self) -> Result<(), WitError> {
         let merged = catch_unwind(AssertUnwindSafe(|| {
             let mut resolve = self.resolve.clone();
-            match resolve.merge(other.resolve) {
+            match resolve.merge(addition.resolve) {
                 Ok(_) => Ok(resolve),
                 Err(error) => Err(format!("{error:#}")),
             }
@@ -180,19 +181,19 @@ impl ResolvedWit {
                 Err(_panic) => Err(encode_error("the encoder failed".to_owned())),
             }
         };
-        self.packages().into_iter().rev().map(encode).collect()
+        self.packages_to_embed().into_iter().rev().map(encode).collect()
     }
 
     /// Returns the project's package, followed by its dependencies other than WASI, nearest first.
-    fn packages(&self) -> Vec<PackageId> {
+    fn packages_to_embed(&self) -> Vec<PackageId> {
         let mut packages = vec![self.package];
         let mut next = 0;
         while let Some(package) = packages.get(next).copied() {
             next += 1;
-            for used in self.resolve.package_direct_deps(package) {
-                let is_wasi = self.resolve.packages[used].name.namespace == WASI_NAMESPACE;
-                if !is_wasi && !packages.contains(&used) {
-                    packages.push(used);
+            for dependency in self.resolve.package_direct_deps(package) {
+                let is_wasi = self.resolve.packages[dependency].name.namespace == WASI_NAMESPACE;
+                if !is_wasi && !packages.contains(&dependency) {
+                    packages.push(dependency);
                 }
             }
         }
@@ -208,11 +209,12 @@ impl fmt::Debug for ResolvedWit {
     }
 }
 
-/// Appends WIT to a component and replaces WIT that an earlier call appended.
+/// Appends WIT to a component. Replaces WIT that an earlier call appended.
 ///
 /// All other bytes stay the same, and tools that do not know the section skip it. Each section [`WIT_SECTION`] contains
-/// one WIT package in the binary form that [`wit_component::decode`] reads. The last one is the project's own package.
-/// The binary form of a package contains only the docs of its own items, so its dependencies, except WASI, precede it.
+/// one WIT package in the binary form that [`wit_component::decode`] reads. The last section contains the project's own
+/// package. The binary form of a package contains only the docs of its own items, so its dependencies, except WASI,
+/// precede it.
 ///
 /// # Errors
 ///
@@ -221,7 +223,7 @@ pub fn embed_wit(component: &[u8], wit: &ResolvedWit) -> Result<Vec<u8>, EmbedEr
     embed_packages(component, &[wit])
 }
 
-/// Embeds several packages with their dependencies. The last one is the project's own.
+/// Returns the component with several packages and their dependencies embedded. The last package is the project's own.
 pub(super) fn embed_packages(component: &[u8], packages: &[&ResolvedWit]) -> Result<Vec<u8>, EmbedError> {
     let mut sections = Vec::new();
     for package in packages {

@@ -1,7 +1,7 @@
 //! Reads the WIT that the macros of the Rust SDK generate.
 //!
-//! A project with these macros needs no WIT files. Each macro stores its WIT text, with doc comments and a zero byte at the
-//! end, in a custom section of the core module. The linker joins the texts.
+//! A project with these macros needs no WIT files. Each macro stores its WIT text, with doc comments and a zero byte at
+//! the end, in a custom section of the core module. The linker joins the texts.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use wasmparser::{Parser, Payload};
 
 use super::{ResolvedWit, WitError};
 
-/// Returns the WIT packages in the core modules of a component. Texts of one package are merged. `path` is for messages.
+/// Returns the WIT packages in the core modules of a component. Texts of one package are merged. `path` is for
+/// messages.
 ///
 /// # Errors
 /// [`WitError`] if a text is not valid, or two texts of one package contradict each other.
@@ -26,8 +27,8 @@ pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, Wi
         let texts = section.data().split(|byte| *byte == 0).filter(|text| !text.is_empty());
         for text in texts {
             let wit = ResolvedWit::parse(path, &String::from_utf8_lossy(text))?;
-            match packages.iter_mut().find(|other| other.name() == wit.name()) {
-                Some(same) => same.merge(path, wit)?,
+            match packages.iter_mut().find(|package| package.name() == wit.name()) {
+                Some(package) => package.merge(path, wit)?,
                 None => packages.push(wit),
             }
         }
@@ -40,7 +41,7 @@ pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, Wi
 mod tests {
     use super::*;
 
-    /// A component whose core module has these texts.
+    /// Returns a component with a core module that contains these texts.
     fn component(texts: &[&str]) -> Vec<u8> {
         let data: String = texts
             .iter()

@@ -39,7 +39,8 @@ const SHARED: &str = "
     }
 ";
 
-/// A component that implements the world of [`ROOT`], written as text.
+/// A component in the text format, with the exports of the world of [`ROOT`]. Its function returns a number instead of
+/// a span.
 const COMPONENT: &str = r#"(component
     (core module $m
         (func (export "count") (param i32 i32) (result i32) i32.const 7)
@@ -51,6 +52,7 @@ const COMPONENT: &str = r#"(component
     (instance $counting (export "count" (func $count)))
     (export "demo:words/counting@0.2.0" (instance $counting)))"#;
 
+/// Creates a directory with these files.
 fn project(files: &[(&str, &str)]) -> TempDir {
     let dir = TempDir::new().unwrap();
     for (path, text) in files {
@@ -61,6 +63,7 @@ fn project(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
+/// Returns the WIT of [`ROOT`] and [`SHARED`].
 fn words() -> ResolvedWit {
     let dir = project(&[("wit/words.wit", ROOT), ("wit/deps/shared/types.wit", SHARED)]);
     ResolvedWit::read(&dir.path().join("wit")).unwrap()
@@ -69,18 +72,18 @@ fn words() -> ResolvedWit {
 /// Returns the contents of a component's top-level `toolwit:wit` sections, in order.
 fn embedded(component: &[u8]) -> Vec<Vec<u8>> {
     let mut depth = 0;
-    let mut found = Vec::new();
+    let mut sections = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
         match payload.unwrap() {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) if depth > 0 => depth -= 1,
             Payload::CustomSection(section) if depth == 0 && section.name() == WIT_SECTION => {
-                found.push(section.data().to_vec());
+                sections.push(section.data().to_vec());
             }
             _ => {}
         }
     }
-    found
+    sections
 }
 
 fn decoded_package(bytes: &[u8]) -> (Resolve, PackageId) {
@@ -135,8 +138,8 @@ fn docs_of_all_packages_are_merged() {
 
 #[test]
 fn other_tools_decode_the_component_as_before() {
-    let plain = wat::parse_str(COMPONENT).unwrap();
-    let with_wit = embed_wit(&plain, &words()).unwrap();
+    let without_wit = wat::parse_str(COMPONENT).unwrap();
+    let with_wit = embed_wit(&without_wit, &words()).unwrap();
     let exports = |bytes: &[u8]| match wit_component::decode(bytes).unwrap() {
         DecodedWasm::Component(resolve, world) => resolve.worlds[world]
             .exports
@@ -146,7 +149,7 @@ fn other_tools_decode_the_component_as_before() {
         DecodedWasm::WitPackage(..) => panic!("a package where a component was expected"),
     };
     assert_eq!(exports(&with_wit), ["demo:words/counting@0.2.0"]);
-    assert_eq!(exports(&with_wit), exports(&plain));
+    assert_eq!(exports(&with_wit), exports(&without_wit));
     wasmparser::Validator::new().validate_all(&with_wit).unwrap();
 }
 

@@ -33,8 +33,8 @@ Exit codes:
 
 /// Run tools for AI agents as sandboxed WebAssembly components
 ///
-/// A tool is a function that a component exports. Put `weather.wasm` into a plugin directory and its functions are tools.
-/// Plugins are isolated from each other and the host, and each call has limits on time, memory and output.
+/// A tool is a function that a component exports. Put `weather.wasm` into a plugin directory and its functions are
+/// tools. Plugins are isolated from each other and the host, and each call has limits on time, memory and output.
 #[derive(Debug, Parser)]
 #[command(name = "toolwit", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct CommandLine {
@@ -72,8 +72,8 @@ impl OutputFlags {
     }
 }
 
-/// Prints help or the version to standard output, or reports wrong usage. With `--json`, prints an error in each of these
-/// cases.
+/// Prints help or the version to standard output, or reports wrong usage. With `--json`, prints an error in each of
+/// these cases.
 pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
@@ -98,8 +98,9 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
         return Exit::Usage;
     }
     // An argument may be untrusted text, and the parser repeats it in the error.
-    let is_printable = |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
-    if arguments.iter().all(is_printable) {
+    let is_printable_argument =
+        |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
+    if arguments.iter().all(is_printable_argument) {
         let _ = error.print();
     } else {
         write_stderr(Page::new().text(error.render()).end());
@@ -116,7 +117,8 @@ fn wants_json(arguments: &[OsString]) -> bool {
         .any(|argument| argument == OsStr::new("--json"))
 }
 
-/// Converts an error of the parser. Its first paragraph becomes the message. Its tip, if it has one, becomes the suggestion.
+/// Converts an error of the parser. Its first paragraph becomes the message. Its tip, if it has one, becomes the
+/// suggestion.
 fn from_clap(error: &clap::Error) -> Error {
     let rendered = error.render().to_string();
     let paragraph: Vec<_> = rendered

@@ -1,7 +1,7 @@
 //! Commands and options that fix an error of the library.
 //!
-//! The library names settings and APIs, because it does not know who embeds it. This module translates errors that several
-//! commands can cause into commands and options.
+//! The library names settings and APIs, because it does not know who embeds it. This module translates errors that
+//! several commands can cause into commands and options.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -33,8 +33,8 @@ pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     all_limits().into_iter().find(is_exceeded)
 }
 
-/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint. `None` if none are
-/// missing.
+/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint. `None` if none
+/// are missing.
 pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     let error = package.discovery_error()?;
     let command = format!("`{}`", SuggestedCommand::new("refresh").operand(&package.name));
@@ -47,8 +47,8 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     Some(error.override_suggestion(hint))
 }
 
-/// Converts the error of a failed search for a tool, and adds the command or option that helps. If the tool's plugin has
-/// dynamic tools that are not discovered, returns the error of the discovery.
+/// Converts the error of a failed search for a tool, and adds the command or option that helps. If the tool's plugin
+/// has dynamic tools that are not discovered, returns the error of the discovery.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
         FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
@@ -136,8 +136,8 @@ fn fixing_hint(error: &Error) -> Option<String> {
         if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
             return missing_secret_hint(name, *location);
         }
-        if let Some(unusable) = cause.downcast_ref::<StoreError>() {
-            return Some(store_hint(unusable).to_owned());
+        if let Some(store_error) = cause.downcast_ref::<StoreError>() {
+            return Some(store_hint(store_error).to_owned());
         }
         source = cause.source();
     }
@@ -147,8 +147,8 @@ fn fixing_hint(error: &Error) -> Option<String> {
 /// Returns the command that logs in to a server.
 fn login_hint(required: &LoginRequired) -> String {
     let command = SuggestedCommand::new("mcp login").operand(&required.server);
-    let add = |command: SuggestedCommand, scope: &String| command.option("scope", scope);
-    let command = required.scopes.iter().fold(command, add);
+    let add_scope = |command: SuggestedCommand, scope: &String| command.option("scope", scope);
+    let command = required.scopes.iter().fold(command, add_scope);
     format!("`{command}` logs in; or set `bearer` or `oauth` of the server")
 }
 
@@ -182,7 +182,7 @@ fn required_value_hint(missing: &MissingGrant) -> String {
     format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it")
 }
 
-/// Returns how to provide a missing secret. `None` if the source of the secret has no such command.
+/// Returns how to provide a missing secret. `None` if there is no hint for the source of the secret.
 pub(crate) fn missing_secret_hint(name: &str, source: SecretSource) -> Option<String> {
     match source {
         SecretSource::Store => {
@@ -228,8 +228,8 @@ fn directory_of(guest: &str) -> &str {
     }
 }
 
-/// Returns the command that grants a secret for HTTP requests. `target` has the host and, after a space, the part of the
-/// request that carries the secret, which is `bearer` by default.
+/// Returns the command that grants a secret for HTTP requests. `target` has the host and, after a space, the part of
+/// the request that carries the secret, which is `bearer` by default.
 fn secret_grant_command(plugin: &str, name: &str, target: &str) -> SuggestedCommand {
     let (host, placement) = target.split_once(' ').unwrap_or((target, "bearer"));
     let command = SuggestedCommand::new("grant").operand(plugin).option("secret", name);

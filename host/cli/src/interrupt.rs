@@ -35,20 +35,20 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
     Ok(cancel)
 }
 
-/// Ctrl-C and SIGTERM of a session with many turns. The first Ctrl-C cancels the turn. A second one within [`GRACE_PERIOD`],
-/// or SIGTERM, ends the session.
+/// Ctrl-C and SIGTERM of a session with many turns. The first Ctrl-C cancels the turn. A second one within
+/// [`GRACE_PERIOD`], or SIGTERM, ends the session.
 pub(crate) struct TurnInterrupts {
     printer: Printer,
     /// Cancelled when the session ends.
     session_cancel: CancellationToken,
-    /// Whether a first Ctrl-C between two turns only prints a message, because a person is at the terminal.
-    asks_again: bool,
+    /// Whether a person is at the terminal. If so, a first Ctrl-C between two turns only prints a message.
+    is_interactive: bool,
     state: Mutex<TurnState>,
 }
 
 #[derive(Default)]
 struct TurnState {
-    /// The token of the turn that runs.
+    /// The token of the running turn.
     turn_cancel: Option<CancellationToken>,
     last_interrupt: Option<Instant>,
 }
@@ -67,16 +67,16 @@ enum Interruption {
 }
 
 impl TurnInterrupts {
-    /// Begins to listen. Cancels `session_cancel` when a signal ends the session.
+    /// Starts to handle signals. Cancels `session_cancel` when a signal ends the session.
     ///
     /// # Errors
     /// If no signal handler can be installed.
     pub(crate) fn listen(
         printer: Printer,
         session_cancel: CancellationToken,
-        asks_again: bool,
+        is_interactive: bool,
     ) -> io::Result<Arc<Self>> {
-        let interrupts = Arc::new(Self::new(printer, session_cancel, asks_again));
+        let interrupts = Arc::new(Self::new(printer, session_cancel, is_interactive));
         let mut signals = Signals::new()?;
         let task_interrupts = interrupts.clone();
         // The task lives as long as the runtime.
@@ -96,11 +96,11 @@ impl TurnInterrupts {
         Ok(interrupts)
     }
 
-    fn new(printer: Printer, session_cancel: CancellationToken, asks_again: bool) -> Self {
+    fn new(printer: Printer, session_cancel: CancellationToken, is_interactive: bool) -> Self {
         Self {
             printer,
             session_cancel,
-            asks_again,
+            is_interactive,
             state: Mutex::default(),
         }
     }
@@ -130,6 +130,7 @@ impl TurnInterrupts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn_cancel = None;
     }
 
+    /// Applies a Ctrl-C that happened at the time `now`, and returns its effect.
     fn apply_interrupt(&self, now: Instant) -> Interruption {
         if self.session_cancel.is_cancelled() {
             return Interruption::Process;
@@ -143,7 +144,7 @@ impl TurnInterrupts {
                 turn_cancel.cancel();
                 return Interruption::Turn;
             }
-            None if self.asks_again => return Interruption::Idle,
+            None if self.is_interactive => return Interruption::Idle,
             None => {}
         }
         self.session_cancel.cancel();
@@ -211,9 +212,9 @@ mod tests {
     use super::*;
     use crate::output::printer::{Format, Verbosity};
 
-    fn interrupts(asks_again: bool) -> TurnInterrupts {
+    fn interrupts(is_interactive: bool) -> TurnInterrupts {
         let printer = Printer::new(Format::Human, Verbosity::Quiet);
-        TurnInterrupts::new(printer, CancellationToken::new(), asks_again)
+        TurnInterrupts::new(printer, CancellationToken::new(), is_interactive)
     }
 
     #[test]

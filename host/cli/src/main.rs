@@ -4,9 +4,9 @@
 //! - [`input`] has the options that commands share, and reads files, standard input and the environment.
 //! - [`commands`] has a module per subcommand.
 //! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
-//! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
-//!   exactly one JSON document, also on failure. Exceptions are `call --script`, which prints one for each call, and commands
-//!   whose output has a form of its own, such as `completions`.
+//! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output
+//!   is exactly one JSON document, also on failure. Exceptions are `call --script`, which prints one for each call, and
+//!   commands whose output has a form of its own, such as `completions`.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
@@ -79,14 +79,14 @@ async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
         Ok(cancel) => cancel,
         Err(error) => return finish(printer, Err(startup_error(error).into())),
     };
-    let grace_period_over = async {
+    let grace_period_end = async {
         cancel.cancelled().await;
         tokio::time::sleep(interrupt::GRACE_PERIOD).await;
     };
     let outcome = tokio::select! {
         biased;
         outcome = command.run(printer, &cancel, CommandLine::command) => outcome,
-        () = grace_period_over => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted").into()),
+        () = grace_period_end => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted").into()),
     };
     match finish(printer, outcome) {
         Exit::Success => Exit::Success,
@@ -103,7 +103,7 @@ fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
     };
     let exit_or_failure = match failure {
         Failure::Error(error) => printer.report_error(&error).map(|()| Exit::of(&error)),
-        other => Err(other),
+        failure => Err(failure),
     };
     exit_or_failure.unwrap_or_else(|failure| match failure {
         // The reader has closed the pipe, as in `toolwit list | head`.

@@ -65,11 +65,11 @@ impl Display for SuggestedCommand {
     }
 }
 
-/// Quotes a word for a shell, unless no shell changes it.
+/// Returns a word for a shell, quoted if a shell could change it.
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
     // A `#` at the start of a word begins a comment, and some shells look up a program after `=`.
-    if !word.is_empty() && !word.starts_with(['#', '=']) && word.chars().all(is_plain) {
+    if !word.is_empty() && !word.starts_with(['#', '=']) && word.chars().all(is_safe) {
         Cow::Borrowed(word)
     } else {
         Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))

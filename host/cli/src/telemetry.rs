@@ -48,10 +48,10 @@ mod enabled {
     impl Telemetry {
         /// Runs a command, and sends the spans that it opened.
         pub(crate) async fn around<T>(self, command: impl Future<Output = T>) -> T {
-            let running = self.0.map(OtlpExporter::spawn);
+            let running_exporter = self.0.map(OtlpExporter::spawn);
             let output = command.await;
-            if let Some(running) = running {
-                running.shutdown().await;
+            if let Some(running_exporter) = running_exporter {
+                running_exporter.shutdown().await;
             }
             output
         }

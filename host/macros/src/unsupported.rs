@@ -1,4 +1,4 @@
-//! Types that JSON cannot represent, recognised by their form or name, with the reason for each.
+//! Types that a tool cannot take or return, recognised by their form or name, with the reason for each.
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
@@ -21,7 +21,7 @@ const STREAMS: [&str; 7] = [
 /// Names of the traits of functions and closures.
 const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
 
-/// Rejects a parameter whose type cannot be deserialised from JSON.
+/// Rejects a parameter of an unsupported type.
 pub(crate) fn check_parameter(name: &Ident, kind: &Type) -> Result<()> {
     match find_fault(kind) {
         Some(fault) => Err(unsupported_type(kind, &format!("`{name}`"), fault)),
@@ -29,7 +29,7 @@ pub(crate) fn check_parameter(name: &Ident, kind: &Type) -> Result<()> {
     }
 }
 
-/// Rejects a result whose type cannot be serialised as JSON.
+/// Rejects a result of an unsupported type.
 pub(crate) fn check_output(kind: &Type) -> Result<()> {
     match find_fault(kind) {
         Some(fault) => Err(unsupported_type(kind, "the result", fault)),
@@ -41,21 +41,22 @@ fn unsupported_type(kind: &Type, subject: &str, fault: String) -> Error {
     Error::new_spanned(kind, format!("{subject} cannot be of this type: {fault}"))
 }
 
-/// Returns the reason why JSON cannot represent a type, or `None` if no unsupported part is found.
+/// Returns the reason why a tool cannot take or return a type, or `None` if no unsupported part is found.
 fn find_fault(kind: &Type) -> Option<String> {
     let mut search = Search::default();
     search.visit_type(kind);
     search.fault
 }
 
-/// A search of a type for the first unsupported part, outermost first.
+/// A search of a type for its first unsupported part, outermost first. The bounds of `impl` and `dyn` types come before the
+/// type itself.
 #[derive(Default)]
 struct Search {
     fault: Option<String>,
 }
 
 impl Search {
-    /// Sets the fault, unless an outer part of the type has one.
+    /// Sets the fault, unless one was found before.
     fn set_fault(&mut self, fault: impl Into<String>) {
         self.fault.get_or_insert_with(|| fault.into());
     }
@@ -107,7 +108,11 @@ impl Search {
 
     fn check_path(&mut self, path: &TypePath) {
         let Some(last) = path.path.segments.last() else { return };
-        if path.path.is_ident("Self") || path.qself.is_some() || path.path.segments[0].ident == "Self" {
+        if path.qself.is_some() {
+            self.set_fault("the schema needs one concrete type; write the type that the path stands for");
+            return;
+        }
+        if path.path.segments[0].ident == "Self" {
             self.set_fault("`Self` cannot be named in a schema; write the type's name");
             return;
         }

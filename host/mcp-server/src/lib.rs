@@ -1,7 +1,7 @@
 //! Serves the tools of a [`Toolwit`](toolwit::Toolwit) host to MCP clients, over standard input and output or HTTP.
 //!
-//! An [`McpServer`] speaks the protocol revisions 2024-11-05 to 2026-07-28. Tools are listed from metadata: nothing is compiled
-//! before its first call.
+//! An [`McpServer`] speaks the protocol revisions 2024-11-05 to 2026-07-28. Tools are listed from metadata: nothing is
+//! compiled before its first call.
 //!
 //! ```no_run
 //! use toolwit::Toolwit;
@@ -23,7 +23,7 @@
 //! | `http` | many clients over HTTP: tokens, limits, health and metrics |
 //! | `server` | [`McpServer`], and the requests of a connection |
 //! | `stdio` | one client over standard input and output |
-//! | `session` | up to 2025-11-25: a session, whose list of tools changes |
+//! | `session` | up to 2025-11-25: a session and its changing list of tools |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
 //! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
@@ -32,7 +32,7 @@
 //! | `approval` | asks the user of the client whether a call may run |
 //! | `client` | the client of a call: questions to its user and model, its log |
 //! | `metrics` | counters of requests and calls |
-//! | `open_streams` | the responses of a session that are open |
+//! | `open_streams` | the open responses of a session over HTTP |
 //! | `pending` | requests that are not answered yet: their number and memory |
 //! | `token` | access tokens that an authorization server signs |
 //! | `wire` | the forms of the protocol |

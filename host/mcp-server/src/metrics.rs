@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The upper limits of the duration histogram, in milliseconds.
 const BUCKETS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
 
-/// The counters of a server.
+/// The counters and gauges of a server.
 #[derive(Default)]
 pub(crate) struct Metrics {
     /// The HTTP responses, by the first digit of their status.
@@ -20,7 +20,7 @@ pub(crate) struct Metrics {
     calls: Mutex<BTreeMap<(String, &'static str), u64>>,
     /// The calls in each bucket of the histogram. The last bucket has no limit.
     duration_buckets: [AtomicU64; BUCKETS_MS.len() + 1],
-    /// The sum of all durations.
+    /// The sum of all durations, in milliseconds.
     duration_ms: AtomicU64,
     /// The open connections over HTTP.
     pub(crate) connections: AtomicU64,
@@ -34,7 +34,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was refused before it reached the protocol.
+    /// Counts a request that was refused before it reached the handler of the protocol.
     pub(crate) fn count_rejection(&self, reason: &'static str) {
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         *rejected.entry(reason).or_default() += 1;
@@ -53,7 +53,7 @@ impl Metrics {
         *calls.entry((group.to_owned(), outcome)).or_default() += 1;
     }
 
-    /// Returns all counters as text. `sessions` is the number of live sessions.
+    /// Returns all counters in the text format of Prometheus. `sessions` is the number of live sessions.
     pub(crate) fn render(&self, sessions: usize) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -104,15 +104,15 @@ impl Metrics {
                 None => writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"+Inf\"}} {cumulative}")?,
             }
         }
-        let total = Duration::from_millis(self.duration_ms.load(Ordering::Relaxed)).as_secs_f64();
+        let total_seconds = Duration::from_millis(self.duration_ms.load(Ordering::Relaxed)).as_secs_f64();
         writeln!(
             text,
-            "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {cumulative}"
+            "toolwit_mcp_call_seconds_sum {total_seconds}\ntoolwit_mcp_call_seconds_count {cumulative}"
         )
     }
 }
 
-/// Escapes a label value.
+/// Escapes the value of a Prometheus label.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

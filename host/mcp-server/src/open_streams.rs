@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// The time in which a client that lost its connection can continue with another one.
+/// The time in which a client that lost its connection can open another one.
 const RESUMPTION_MAX: Duration = Duration::from_secs(10);
 
 /// Counts the open responses of a session, on which its client receives questions. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenStreams(watch::Sender<usize>);
 
-/// An open response. It counts until it is dropped.
+/// An open response. It is counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(OpenStreams);
 
@@ -22,7 +22,7 @@ impl OpenStreams {
         OpenStream(self.clone())
     }
 
-    /// Waits until no response has been open for some time: the client is gone.
+    /// Waits until no response has been open for [`RESUMPTION_MAX`]: the client is gone.
     pub(crate) async fn closed(&self) {
         let mut open = self.0.subscribe();
         loop {

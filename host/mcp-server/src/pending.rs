@@ -14,13 +14,13 @@ const REQUEST_BYTES: usize = 16 << 10;
 const UNIT_BYTES: usize = 1 << 10;
 
 /// The limits on the number and the memory of the requests that are not answered yet, for the clients that share them.
-/// Without a limit, a client that does not wait for its answers would fill the memory of the host, and keep others out.
+/// Without them, a client that does not wait for its answers could fill the memory of the host and block other clients.
 pub(crate) struct PendingRequests {
     number: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
 
-/// A request that is not answered yet. It counts, with its memory, until it is dropped.
+/// A request that is not answered yet. The request and its memory are counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     number: OwnedSemaphorePermit,
@@ -28,17 +28,17 @@ pub(crate) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Stops counting the request, but reserves the memory of its answer for `time`, as far as the client has such
-    /// memory left.
+    /// Stops counting the request, but holds the memory of its answer for `time`. If too little memory is available,
+    /// only the available memory is held.
     pub(crate) fn hold_answer(self, bytes: usize, time: Duration) {
         let Self { number, mut memory } = self;
         drop(number);
         let semaphore = memory.semaphore().clone();
-        let held = u32::try_from(memory.num_permits()).unwrap_or(u32::MAX);
-        let available = u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX);
-        let more = units(bytes).saturating_sub(held).min(available);
-        if let Ok(more) = semaphore.try_acquire_many_owned(more) {
-            memory.merge(more);
+        let held_units = u32::try_from(memory.num_permits()).unwrap_or(u32::MAX);
+        let available_units = u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX);
+        let additional_units = units(bytes).saturating_sub(held_units).min(available_units);
+        if let Ok(additional) = semaphore.try_acquire_many_owned(additional_units) {
+            memory.merge(additional);
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -68,19 +68,19 @@ impl PendingRequests {
         Some(PendingRequest { number, memory })
     }
 
-    /// Adjusts the memory of a request to its message, after the message was read. Returns `None` if the message needs too
-    /// much.
+    /// Adjusts the memory of a request to its message, after the message was read. Returns `None` if the message needs
+    /// more memory than is available.
     pub(crate) fn adjust(&self, mut request: PendingRequest, message: &[u8]) -> Option<PendingRequest> {
         let bytes = json_weight(message);
-        let (needed, held) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());
-        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-        if needed > held {
-            let more = u32::try_from(needed - held).ok()?;
+        let (needed_units, held_units) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());
+        let needed_units = usize::try_from(needed_units).unwrap_or(usize::MAX);
+        if needed_units > held_units {
+            let additional_units = u32::try_from(needed_units - held_units).ok()?;
             request
                 .memory
-                .merge(self.memory.clone().try_acquire_many_owned(more).ok()?);
+                .merge(self.memory.clone().try_acquire_many_owned(additional_units).ok()?);
         } else {
-            drop(request.memory.split(held - needed));
+            drop(request.memory.split(held_units - needed_units));
         }
         Some(request)
     }

@@ -10,13 +10,13 @@ use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 use crate::approval::ClientApprover;
 use crate::tasks::TaskSupport;
 
-/// A caller of the server, with the tools that it may use. All requests over standard input have one principal, and so have all
-/// requests over HTTP without a token. Each bearer token has one, and so does each subject of a token rule.
+/// A caller of the server, with the tools that it may use. All requests over standard input have one principal, and so
+/// have all requests over HTTP without a token. Each bearer token has one, and so does each subject of a token rule.
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
-    /// The name that all subjects of a token rule share, for common tools, limits and counters. For other principals, it is
-    /// their name.
+    /// The name that all subjects of a token rule share, for common tools, limits and counters. For another principal,
+    /// its own name.
     group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
@@ -49,19 +49,19 @@ impl Principal {
         self
     }
 
-    /// Sets the context of its calls, such as a tenant. A client cannot change these values.
+    /// Sets the context of the principal's calls, such as a tenant. A client cannot change these values.
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {
         self.context = context;
         self
     }
 
-    /// Sets which calls need an approval. By default, none does, as in a [`Conversation`](toolwit::Conversation).
+    /// Sets which calls need an approval. By default, no call does, as in a [`Conversation`](toolwit::Conversation).
     ///
     /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from
-    /// 2026-07-28 on. If the client does not declare elicitation, such a call does not run. The answer is as trustworthy as the
-    /// client, which could answer without asking its user. A call that [`ApprovalMode::Deny`] refuses cannot be
-    /// approved.
+    /// 2026-07-28 on. If the client does not declare elicitation, such a call does not run. The answer is as
+    /// trustworthy as the client, which could answer without asking its user. A call that [`ApprovalMode::Deny`]
+    /// refuses cannot be approved.
     #[must_use]
     pub fn with_approvals(mut self, policy: ApprovalPolicy) -> Self {
         self.approvals = policy;
@@ -75,7 +75,7 @@ impl Principal {
         self
     }
 
-    /// Returns its name, which is unique in a server.
+    /// Returns the name of the principal, which is unique in a server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -89,7 +89,7 @@ impl Principal {
         }
     }
 
-    /// Returns the name that all subjects of a rule share. For other principals, it is their name.
+    /// Returns the name that all subjects of a rule share. For another principal, its own name.
     pub(crate) fn group(&self) -> &str {
         &self.group
     }
@@ -106,7 +106,7 @@ impl Principal {
         (self.may_use)(tool)
     }
 
-    /// Returns the context of its calls.
+    /// Returns the context of the principal's calls.
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
@@ -117,13 +117,13 @@ impl Principal {
         (self.task_support)(tool)
     }
 
-    /// Returns the policy that decides which of its calls need an approval.
+    /// Returns the policy that decides which calls of the principal need an approval.
     pub(crate) fn approvals(&self) -> &ApprovalPolicy {
         &self.approvals
     }
 
-    /// Returns the builder of a conversation with the principal's tools. The conversation never hides tools and never cuts
-    /// results, since the limits of the client are unknown.
+    /// Returns the builder of a conversation with the principal's tools. The conversation never hides tools and never
+    /// cuts results, since the limits of the client are unknown.
     pub(crate) fn conversation(&self) -> ConversationBuilder {
         let rule = self.may_use.clone();
         let limits = LoopLimits {
@@ -138,7 +138,7 @@ impl Principal {
             .approvals(Approvals::new(self.approvals.clone()).with_approver(ClientApprover))
     }
 
-    /// Returns the rule that decides which tools it may use.
+    /// Returns the rule that decides which tools the principal may use.
     pub(crate) fn rule(&self) -> Arc<dyn Fn(&str) -> bool + Send + Sync> {
         self.may_use.clone()
     }

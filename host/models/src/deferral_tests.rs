@@ -25,7 +25,7 @@ async fn server(responses: &[Value]) -> MockServer {
     server
 }
 
-/// Runs a conversation with one tool, and returns its answer and the bodies of its requests.
+/// Runs a conversation with one tool. Returns the answer and the bodies of the requests.
 async fn run(model: impl ChatModel + 'static, delivery: Delivery, server: &MockServer) -> (String, Vec<Value>) {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let weather = NativeTool::new("weather", "Returns the weather.", schema, |arguments, _| async move {
@@ -43,7 +43,7 @@ async fn run(model: impl ChatModel + 'static, delivery: Delivery, server: &MockS
     (outcome.text().to_owned(), bodies)
 }
 
-/// A call after a search of the provider.
+/// Returns two responses: a call after a search by the provider, and an answer.
 fn anthropic_responses() -> [Value; 2] {
     let usage = json!({"input_tokens": 9, "output_tokens": 9});
     let references = json!([{"type": "tool_reference", "tool_name": "weather"}]);
@@ -98,8 +98,8 @@ async fn anthropic_continues_a_response_that_it_paused() {
     let content = call["content"].as_array().unwrap();
     let usage = json!({"input_tokens": 9, "output_tokens": 9});
     let paused = json!({"content": content[..2], "stop_reason": "pause_turn", "usage": usage});
-    let rest = json!({"content": content[2..], "stop_reason": "tool_use", "usage": usage});
-    let server = server(&[paused, rest, answer]).await;
+    let continuation = json!({"content": content[2..], "stop_reason": "tool_use", "usage": usage});
+    let server = server(&[paused, continuation, answer]).await;
     let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
     let sent = bodies[1]["messages"].as_array().unwrap();
@@ -175,7 +175,7 @@ fn plugin_tool(plugin: &str, name: &str) -> DeclaredTool {
     }
 }
 
-/// Returns a response with a call of a tool in a namespace, complete or as a stream.
+/// Returns a response with a call of a tool in a namespace, as a document or as a stream.
 fn namespaced_call(mode: ResponseMode) -> ResponseTemplate {
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "namespace": "weather", "name": "rain",
         "arguments": "{\"city\": \"Rome\"}"});
@@ -247,7 +247,7 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
 #[tokio::test]
 async fn an_api_without_deferral_refuses_it() {
     let model = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build().unwrap();
-    let refused = Conversation::builder().model(model).delivery(Delivery::Native).build();
-    let error = refused.err().unwrap().to_string();
+    let result = Conversation::builder().model(model).delivery(Delivery::Native).build();
+    let error = result.err().unwrap().to_string();
     assert!(error.contains("does not support the delivery `native`"), "{error}");
 }

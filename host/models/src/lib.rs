@@ -1,7 +1,7 @@
 //! Clients of language-model providers for the Toolwit agent loop.
 //!
-//! Each client is a [`ModelClient`] for one API. Most providers and local servers have the API of chat completions, whose
-//! client is [`OpenAi`]. A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
+//! Each client is a [`ModelClient`] for one API. Most providers and local servers offer the chat-completions API.
+//! Its client is [`OpenAi`]. A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
 //!
 //! | module | contents |
 //! |---|---|

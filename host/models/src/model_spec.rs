@@ -68,7 +68,7 @@ impl FromStr for ModelSpec {
     type Err = ModelError;
 
     fn from_str(text: &str) -> Result<Self, ModelError> {
-        let Some((provider, rest)) = text.split_once(':') else {
+        let Some((provider, model_and_url)) = text.split_once(':') else {
             return Err(invalid(format!("the model name `{text}` has no provider")));
         };
         let provider = match provider {
@@ -76,8 +76,8 @@ impl FromStr for ModelSpec {
             name => Provider::named(name).ok_or_else(|| invalid(format!("the provider `{name}` is unknown")))?,
         };
         let (model, base_url) = match provider.api {
-            ProviderApi::Scripted => (rest, None),
-            _ => split_base_url(rest),
+            ProviderApi::Scripted => (model_and_url, None),
+            _ => split_base_url(model_and_url),
         };
         if model.trim().is_empty() {
             return Err(invalid(format!("`{provider}:` has no model name after it")));
@@ -93,8 +93,8 @@ impl FromStr for ModelSpec {
 
 /// Splits a name into model and base URL. An `@` that does not start a URL belongs to the model.
 fn split_base_url(text: &str) -> (&str, Option<&str>) {
-    let marks = ["@http://", "@https://"];
-    match marks.iter().filter_map(|mark| text.find(mark)).min() {
+    let separators = ["@http://", "@https://"];
+    match separators.iter().filter_map(|separator| text.find(separator)).min() {
         Some(position) => (&text[..position], Some(&text[position + 1..])),
         None => (text, None),
     }
@@ -112,13 +112,13 @@ impl fmt::Display for ModelSpec {
 
 /// Creates the client of a model. No request is sent; a scenario is read from its file.
 ///
-/// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and `OPENAI_BASE_URL`. A
-/// base URL in the name takes precedence. The key is read again before each request. `ollama:` sends no key, and takes the base
-/// URL from the name or `OLLAMA_HOST`.
+/// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and
+/// `OPENAI_BASE_URL`. A base URL in the name takes precedence. The key is read again before each request. `ollama:`
+/// sends no key, and takes the base URL from the name or `OLLAMA_HOST`.
 ///
 /// # Errors
-/// [`ModelError::Configuration`] as for [`ClientBuilder::build`], and if the key or the base URL is missing, or the scenario
-/// cannot be read or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
+/// [`ModelError::Configuration`] as for [`ClientBuilder::build`], and if the key or the base URL is missing, or the
+/// scenario cannot be read or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     if spec.provider.api == ProviderApi::Scripted {
         return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
@@ -217,37 +217,37 @@ mod tests {
             ("openai:", "has no model name"),
             ("openai:@http://127.0.0.1/v1", "has no model name"),
         ];
-        for (text, why) in invalid_names {
+        for (text, reason) in invalid_names {
             let error = parse(text).unwrap_err();
-            assert!(error.to_string().contains(why), "{text}: {error}");
-            for known in ["openai", "anthropic", "gemini", "ollama", "scripted"] {
-                assert!(error.suggestion().unwrap().contains(known));
+            assert!(error.to_string().contains(reason), "{text}: {error}");
+            for provider in ["openai", "anthropic", "gemini", "ollama", "scripted"] {
+                assert!(error.suggestion().unwrap().contains(provider));
             }
         }
     }
 
     #[tokio::test]
     async fn each_name_connects_to_its_model() {
-        let named = |text: &str| {
+        let connected_name = |text: &str| {
             let spec = parse(text).unwrap();
             async move { connect(&spec).await.map(|model| model.name().to_owned()) }
         };
         assert_eq!(
-            named("ollama:llama3:8b@http://127.0.0.1:1/v1").await,
+            connected_name("ollama:llama3:8b@http://127.0.0.1:1/v1").await,
             Ok("llama3:8b".to_owned())
         );
         for provider in Provider::names().filter(|name| *name != "scripted") {
             let name = format!("{provider}:some-model@http://127.0.0.1:1/v1");
-            assert_eq!(named(&name).await, Ok("some-model".to_owned()), "{name}");
+            assert_eq!(connected_name(&name).await, Ok("some-model".to_owned()), "{name}");
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("greet.toml");
         std::fs::write(&path, "[[turn]]\nanswer = \"hi\"").unwrap();
         assert_eq!(
-            named(&format!("scripted:{}", path.display())).await,
+            connected_name(&format!("scripted:{}", path.display())).await,
             Ok("greet".to_owned())
         );
-        assert!(named("scripted:/no/such/scenario.toml").await.is_err());
+        assert!(connected_name("scripted:/no/such/scenario.toml").await.is_err());
         assert!(parse("scripted:a").unwrap().with_base_url("http://h").is_err());
         for format in [ToolCallFormat::Json, ToolCallFormat::Text] {
             assert!(parse("scripted:a").unwrap().with_tool_calls(format).is_err());
@@ -255,7 +255,7 @@ mod tests {
             let prompted = connect(&local.with_tool_calls(format).unwrap()).await.unwrap();
             assert_eq!(prompted.name(), "m");
         }
-        let moved = parse("openai:m").unwrap().with_base_url("no url").unwrap();
-        assert!(connect(&moved).await.is_err());
+        let spec = parse("openai:m").unwrap().with_base_url("no url").unwrap();
+        assert!(connect(&spec).await.is_err());
     }
 }

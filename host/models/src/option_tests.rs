@@ -53,16 +53,19 @@ fn effort_is_sent_in_the_form_of_each_model() {
     );
     let budget = body(&anthropic, "claude-sonnet-4-5", &high);
     assert_eq!(budget["thinking"], json!({"type": "enabled", "budget_tokens": 16_384}));
-    let none = body(&anthropic, "claude-sonnet-4-5", &options(ReasoningEffort::None));
-    assert_eq!(none.get("thinking"), None);
+    let without_thinking = body(&anthropic, "claude-sonnet-4-5", &options(ReasoningEffort::None));
+    assert_eq!(without_thinking.get("thinking"), None);
     let gemini = GenerateContent::default();
     let thinking = |model: &str| body(&gemini, model, &high)["generationConfig"]["thinkingConfig"].clone();
     assert_eq!(thinking("gemini-3-pro"), json!({"thinkingLevel": "high"}));
     assert_eq!(thinking("gemini-2.5-flash"), json!({"thinkingBudget": 24_576}));
     for model in ["m", "gpt-5"] {
-        let plain = body(&ChatCompletions::default(), model, &ChatOptions::default());
+        let default_body = body(&ChatCompletions::default(), model, &ChatOptions::default());
         assert_eq!(
-            (plain.get("reasoning_effort"), plain.get("response_format")),
+            (
+                default_body.get("reasoning_effort"),
+                default_body.get("response_format")
+            ),
             (None, None)
         );
     }
@@ -103,9 +106,9 @@ fn the_schema_of_the_answer_is_sent_where_the_provider_follows_it() {
     assert_eq!(earlier["output_config"].get("format"), None, "it refuses the field");
     let gemini = body(&GenerateContent::default(), "gemini-3-pro", &options);
     assert_eq!(gemini["generationConfig"]["responseMimeType"], "application/json");
-    let other = body(&ChatCompletions::default(), "m", &options);
+    let chat_completions = body(&ChatCompletions::default(), "m", &options);
     assert_eq!(
-        other.get("response_format"),
+        chat_completions.get("response_format"),
         None,
         "an unknown server may refuse the field"
     );

@@ -21,8 +21,8 @@ pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.
     pub(crate) name: &'static str,
     pub(crate) api: ProviderApi,
-    /// The base URL, unless a variable or the name of the model has another one. `None` for Azure, which has one for each
-    /// customer, for Ollama, whose own variable has another format, and for the scripted model.
+    /// The default base URL. A variable or the name of the model takes precedence. `None` for Azure, where it differs
+    /// for each customer, for Ollama, where `OLLAMA_HOST` determines it, and for the scripted model.
     pub(crate) base_url: Option<&'static str>,
     pub(crate) base_url_variables: &'static [&'static str],
     pub(crate) key_variables: &'static [&'static str],
@@ -134,8 +134,8 @@ impl Provider {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
-    /// Returns the base URL: that of a variable, or else the provider's own. `None` if there is neither. `variable` returns the
-    /// value of an environment variable.
+    /// Returns the base URL from a variable, or else the default one. Returns `None` if there is neither. `variable`
+    /// returns the value of an environment variable.
     pub(crate) fn base_url(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
         if self.name == "ollama" {
             return Some(ollama::base_url(&variable(ollama::HOST_VARIABLE).unwrap_or_default()));

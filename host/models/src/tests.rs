@@ -1,4 +1,4 @@
-//! Promises that hold for every API.
+//! Property tests of the readers of every API.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use crate::client::testing::{read, read_pieces, stream};
 use crate::gemini::GenerateContent;
 use crate::responses::Responses;
 
-/// The fields and types of all APIs, so that arbitrary JSON reaches the code that reads them.
+/// Names of fields and types of all APIs, so that arbitrary JSON reaches the code that reads them.
 const WORDS: &[&str] = &[
     "args",
     "arguments",
@@ -103,11 +103,12 @@ fn any_event() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Checks that a body in two pieces gives the same response as in one, and that no event as a document panics.
 fn check<D: Dialect>(events: &[Value], cut: usize) -> Result<(), TestCaseError> {
     let body = stream(events);
-    let together = read::<D>(&body);
+    let uncut = read::<D>(&body);
     let (head, tail) = body.as_bytes().split_at(cut.min(body.len()));
-    prop_assert_eq!(read_pieces::<D>([head, tail], &[]), together);
+    prop_assert_eq!(read_pieces::<D>([head, tail], &[]), uncut);
     for event in events {
         let _ = read::<D>(event.to_string());
     }
@@ -128,8 +129,8 @@ proptest! {
     #[test]
     fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..200), prefix in prop::sample::select(vec!["", "{", "[", "data: {"])) {
         let body = [prefix.as_bytes(), &body].concat();
-        let together = read::<Messages>(&body);
-        prop_assert_eq!(read_pieces::<Messages>(body.chunks(1), &[]), together);
+        let uncut = read::<Messages>(&body);
+        prop_assert_eq!(read_pieces::<Messages>(body.chunks(1), &[]), uncut);
         let _ = read::<ChatCompletions>(&body);
         let _ = read::<Responses>(&body);
         let _ = read::<GenerateContent>(&body);

@@ -23,7 +23,7 @@ use toolwit_core::{
 /// concurrently.
 pub struct PluginInterceptor {
     plugin: Arc<Plugin>,
-    /// All calls of the interceptor belong to one conversation, so that a grant for one conversation is used once.
+    /// All calls of the interceptor count as one conversation, so that a grant for one conversation covers all of them.
     scope: Scope,
     /// Held while a decision about a call runs.
     decision_lock: Mutex<()>,

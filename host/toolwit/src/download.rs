@@ -31,10 +31,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_http::{Encryption, TlsError, client_builder};
 use toolwit_registry::{Download, FileUrl};
 
-/// Downloads files over HTTPS, from the hosts whose certificates the system trusts.
+/// Downloads files over HTTPS from hosts with a certificate that the system trusts.
 ///
-/// The downloader sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. It uses plain HTTP
-/// only for loopback addresses.
+/// The downloader sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. It uses
+/// plain HTTP only for loopback addresses.
 #[derive(Clone, Debug)]
 pub struct HttpDownloader {
     client: Client,
@@ -48,22 +48,22 @@ impl HttpDownloader {
     /// # Errors
     /// [`ErrorKind::Configuration`] if TLS cannot be configured.
     pub fn new(wall_max: Duration) -> Result<Self, Error> {
-        let unusable = |why: String| {
+        let configuration_error = |why: String| {
             let message = format!("downloads are not possible: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(TlsError::SUGGESTION)
         };
         // Plain HTTP is only used for the addresses that `FileUrl` and `follow` accept.
         let client = client_builder(Encryption::Optional)
-            .map_err(|error| unusable(error.to_string()))?
+            .map_err(|error| configuration_error(error.to_string()))?
             .redirect(Policy::custom(follow))
             .connect_timeout(CONNECT_WALL_MAX)
             .timeout(wall_max)
             .build()
-            .map_err(|error| unusable(error.to_string()))?;
+            .map_err(|error| configuration_error(error.to_string()))?;
         Ok(Self { client, wall_max })
     }
 
-    /// Requests a file, and returns a successful response.
+    /// Requests a file. A response with a status other than success is an error.
     async fn request(&self, url: &FileUrl) -> Result<Response, Error> {
         let request = self.client.get(url.as_str()).header(ACCEPT_ENCODING, "identity");
         let response = request.send().await.map_err(|error| self.request_error(url, &error))?;

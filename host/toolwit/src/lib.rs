@@ -1,8 +1,8 @@
 //! Toolwit runs tools for AI agents as sandboxed WebAssembly components.
 //!
 //! A [`Toolwit`] is a host: it loads the plugins of a directory and compiles each one before its first call. A
-//! [`Conversation`] runs a language model over their tools. A plugin can do nothing but compute until the operator grants
-//! more.
+//! [`Conversation`] runs a language model with their tools. A plugin can only compute until the operator grants it
+//! capabilities.
 //!
 //! ```no_run
 //! use toolwit::{OpenAi, Toolwit};
@@ -16,15 +16,15 @@
 //! # }
 //! ```
 //!
-//! The names that most programs need are at the root. Everything else is in the module of its crate:
+//! The names that most programs need are at the root. Everything else is in a module:
 //!
-//! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`], [`limits`],
-//!   [`registry`], [`store`].
-//! - Writing tools in Rust: the attributes [`macro@tool`] and [`macro@facade`], the derive macro [`Entity`], [`NativeTool`],
-//!   [`ToolObject`]; more in [`mod@tool`].
+//! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`],
+//!   [`limits`], [`registry`], [`store`].
+//! - Writing tools in Rust: the attributes [`macro@tool`] and [`macro@facade`], the derive macro [`Entity`],
+//!   [`NativeTool`], [`ToolObject`]; more in [`mod@tool`].
 //! - Conversations: [`Conversation`], [`RunOutcome`], [`Event`]; more in [`agent`].
-//! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
-//!   [`strategy`].
+//! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`]
+//!   and [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
 //! - Tools of servers of the Model Context Protocol: [`mcp`].
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL:
@@ -146,17 +146,17 @@ pub mod __private {
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// Compiles the examples in the book.
+/// Compiles the examples in the chapter of the book about embedding.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
 
-/// Compiles the example about servers.
+/// Compiles the examples in the chapter about MCP servers.
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/src/mcp-client.md")]
 struct McpClientChapter;
 
-/// Compiles the examples about tool injection.
+/// Compiles the examples in the chapter about tool injection.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/injection.md")]
 struct InjectionChapter;

@@ -9,8 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
 use toolwit_sandbox::{read_component, read_package_file};
 
-/// A packing of a component: embeds its manifest and its WIT in it, so that the package is one file. By default, these are the
-/// files next to the component.
+/// The settings for packing a component. Packing embeds the manifest and the WIT in the component, so that the package
+/// is one file. By default, these are the files next to the component.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
@@ -35,14 +35,14 @@ pub struct PackedComponent {
     pub component: PathBuf,
     /// The size of the file, in bytes.
     pub size_bytes: u64,
-    /// Whether the file existed and had other content, so that its digest has changed. Grants for the previous digest do not
-    /// apply to it.
+    /// Whether the file existed and had other content, so that its digest has changed. Grants for the previous digest
+    /// do not apply to it.
     pub has_changed: bool,
 }
 
 impl Packing {
-    /// Packs a component file with the `.toml` and the `.wit` file of its name, as far as they exist. At least one must
-    /// exist.
+    /// Creates the settings for packing a component file. By default, its manifest and its WIT are the `.toml` and the
+    /// `.wit` file of its name, if they exist. There must be a manifest or WIT.
     #[must_use]
     pub fn new(component: impl Into<PathBuf>) -> Self {
         Self {
@@ -77,10 +77,12 @@ impl Packing {
     /// Checks the manifest against the component, and writes the packed component atomically.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a manifest that is missing or does not fit, or if there is neither a manifest nor WIT;
-    /// [`ErrorKind::Build`] for WIT that does not fit; [`ErrorKind::Io`] if a file cannot be read or written.
+    /// [`ErrorKind::Configuration`] for a manifest that cannot be read or does not fit, or if there is neither a
+    /// manifest nor WIT; [`ErrorKind::Build`] for WIT that cannot be used; [`ErrorKind::Io`] if another file cannot be
+    /// read or written; [`ErrorKind::FileBytes`] if the component or the WIT file is too large; with a manifest, also
+    /// the error of a component that cannot be inspected.
     pub async fn run(self) -> Result<PackedComponent, Error> {
-        tokio::task::spawn_blocking(move || self.write())
+        tokio::task::spawn_blocking(move || self.pack_and_write())
             .await
             .unwrap_or_else(|error| {
                 let message = "packing the component failed unexpectedly";
@@ -88,9 +90,9 @@ impl Packing {
             })
     }
 
-    fn write(&self) -> Result<PackedComponent, Error> {
+    fn pack_and_write(&self) -> Result<PackedComponent, Error> {
         let out = self.out.as_ref().unwrap_or(&self.component);
-        let packed = self.pack()?;
+        let packed = self.packed_bytes()?;
         let has_changed = out.is_file() && !has_content(out, &packed);
         replace_file(out, &packed).map_err(|error| {
             let message = format!("{} could not be written: {error}", out.display());
@@ -103,7 +105,8 @@ impl Packing {
         })
     }
 
-    fn pack(&self) -> Result<Vec<u8>, Error> {
+    /// Returns the component with its manifest and WIT embedded.
+    fn packed_bytes(&self) -> Result<Vec<u8>, Error> {
         let component = read_component(&self.component, EngineLimits::default().component_bytes_max)?;
         let wit = self.wit.clone().or_else(|| self.sibling("wit"));
         let manifest = self.manifest.clone().or_else(|| self.sibling("toml"));
@@ -123,11 +126,12 @@ impl Packing {
         }
     }
 
-    /// Returns the file of the same name with another extension, if it exists.
+    /// Returns the path of the component with another extension, if it exists.
     fn sibling(&self, extension: &str) -> Option<PathBuf> {
         Some(self.component.with_extension(extension)).filter(|path| path.exists())
     }
 
+    /// Returns the component with a manifest and its user interfaces embedded.
     fn with_manifest(&self, component: &[u8], manifest: &Path) -> Result<Vec<u8>, Error> {
         let text = read_text(manifest, MANIFEST_BYTES_MAX).map_err(|error| {
             let message = format!("the manifest {} cannot be used: {}", manifest.display(), error.message);
@@ -135,13 +139,13 @@ impl Packing {
         })?;
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
-        let read_ui_page = |name: &str| {
-            let file = manifest.with_file_name(name);
+        let read_ui_page = |page: &str| {
+            let file = manifest.with_file_name(page);
             if !file.exists() {
                 return Ok(None);
             }
             read_text(&file, UI_BYTES_MAX).map(Some).map_err(|error| {
-                let message = format!("the user interface `{name}` cannot be embedded: {}", error.message);
+                let message = format!("the user interface `{page}` cannot be embedded: {}", error.message);
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
             })
         };
@@ -149,7 +153,7 @@ impl Packing {
     }
 }
 
-/// Returns whether a file has this content. A file that cannot be read does not.
+/// Returns whether a file can be read and has this content.
 fn has_content(path: &Path, bytes: &[u8]) -> bool {
     read_package_file(path, bytes.len() as u64).is_ok_and(|content| content == bytes)
 }
@@ -162,7 +166,7 @@ fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
     })
 }
 
-/// Returns the component with the WIT of a file or directory.
+/// Returns the component with the WIT of a file or directory embedded.
 fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
     let build_error = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
     if path.is_file() {

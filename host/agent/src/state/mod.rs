@@ -50,7 +50,7 @@ pub(crate) struct ConversationState {
     pub(crate) journal: Option<Arc<Journal>>,
     /// The run that an earlier process did not finish.
     pub(crate) interrupted: Option<InterruptedRun>,
-    /// The outcomes of calls that an earlier process ran or that a person decided, by the ids of the calls.
+    /// The outcomes of calls of an earlier process that do not run again, by the ids of the calls.
     pub(crate) recovered_outcomes: HashMap<String, RecordedOutcome>,
     /// The starts of calls that run again after an earlier process began them, by the ids of the calls.
     pub(crate) earlier_starts: HashMap<String, RecordedStart>,

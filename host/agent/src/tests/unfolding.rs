@@ -4,7 +4,7 @@ use super::*;
 use crate::injection::{Facade, StrategyChain};
 use toolwit_core::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolProvider};
 
-/// A facade for tools that return their names.
+/// Returns a facade with tools that return their names.
 pub(super) fn facade(name: &str, tools: &[&str]) -> Facade {
     let tools = tools.iter().map(|tool| echo(tool));
     let facade = Facade::builder(name, format!("Works with {name}.")).tools(tools);
@@ -26,10 +26,12 @@ pub(super) async fn run_steps(
     (outcome, model)
 }
 
+/// Returns a step that opens the facade `name`: it calls the facade without arguments.
 pub(super) fn open(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
+/// Parses the result of a call as JSON.
 pub(super) fn read(answer: &str) -> Value {
     serde_json::from_str(answer).unwrap()
 }
@@ -111,7 +113,7 @@ async fn a_category_reveals_its_tools_and_another_adds_to_them() {
 
 // accept: 50, accept: 52
 #[tokio::test]
-async fn an_unknown_category_is_refused_with_the_existing_ones() {
+async fn the_error_for_an_unknown_category_lists_the_existing_ones() {
     let (outcome, model) = run_steps(
         [files()],
         [
@@ -133,7 +135,7 @@ async fn an_unknown_category_is_refused_with_the_existing_ones() {
 
 // accept: 59
 #[tokio::test]
-async fn a_tool_without_a_category_is_in_each_and_all_tools_are_in_all() {
+async fn an_uncategorised_tool_is_in_every_category_and_the_category_all_has_every_tool() {
     let categorised = |name: &str, category: &str| {
         let definition = ToolDefinition::new(ToolId::native(name), name, "", json!({"type": "object"}));
         let tool = NativeTool::from_definition(definition.with_category(category), |_, _| async {
@@ -157,7 +159,7 @@ async fn a_tool_without_a_category_is_in_each_and_all_tools_are_in_all() {
     );
 }
 
-/// A facade that creates two tools for a cart. The tools share the cart's items.
+/// Returns a facade that creates two tools for a cart. The tools share the cart's items.
 fn carts() -> Facade {
     let schema = json!({
         "type": "object",
@@ -294,25 +296,25 @@ impl Tool for DecoratedTool {
 // accept: 27
 #[tokio::test]
 async fn a_decorated_facade_reveals_its_tools() {
-    let exclusive = facade("outer", &[]);
-    let inner = Facade::builder("mood", "")
+    let outer = facade("outer", &[]);
+    let exclusive = Facade::builder("mood", "")
         .tools([echo("formal")])
         .exclusive()
         .build()
         .unwrap();
-    let wrapped = DecoratedTool(Arc::new(DecoratedTool(Arc::new(inner))));
+    let wrapped = DecoratedTool(Arc::new(DecoratedTool(Arc::new(exclusive))));
     let (builder, model) = TestModel::playing([open("mood"), open("outer"), reply("ok")]);
-    let outcome = builder.tool(wrapped).tool(exclusive).run("go").await.unwrap();
+    let outcome = builder.tool(wrapped).tool(outer).run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["mood", "outer", "formal", "mood_context"]);
     assert!(
         tool_results(&outcome.history)[1].contains("cannot be called now"),
-        "it is exclusive too"
+        "the decorated facade locks `outer`"
     );
 }
 
 // accept: 129, accept: 132
 #[tokio::test]
-async fn two_facades_of_one_response_open_in_call_order_and_have_distinct_names() {
+async fn two_facades_of_one_response_open_in_call_order_and_their_tools_get_distinct_names() {
     let both = [facade("prod", &["query", "status"]), facade("test", &["query"])];
     let (outcome, model) = run_steps(
         both,
@@ -341,7 +343,10 @@ async fn two_facades_of_one_response_open_in_call_order_and_have_distinct_names(
         json!(["prod_query", "status"]),
         "the assigned name"
     );
-    assert_eq!(answers[2], "query", "which the same response revealed");
+    assert_eq!(
+        answers[2], "query",
+        "`query` can be called in the response that reveals it"
+    );
 }
 
 // accept: 64
@@ -369,15 +374,15 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
 
 // accept: 19, accept: 22, accept: 24
 #[tokio::test]
-async fn unfolding_is_enabled_by_default_and_precedes_the_callers_strategies() {
+async fn without_strategies_nothing_unfolds_and_unfolding_precedes_appended_strategies() {
     let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
     builder.tool(database()).without_strategies().run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["db"]);
-    let own = StrategyChain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
+    let strategies = StrategyChain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
         assert_eq!(context.call().name.as_str(), "db");
         crate::injection::Injection::add(vec![echo("own")])
     });
     let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
-    builder.tool(database()).strategies(own).run("go").await.unwrap();
+    builder.tool(database()).strategies(strategies).run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context", "own"]);
 }

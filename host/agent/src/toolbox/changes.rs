@@ -16,7 +16,7 @@ use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLook
 #[derive(Default)]
 struct Additions {
     new: IndexSet<ToolName>,
-    /// Tools that existed, including the redefined ones.
+    /// Tools that existed before, including the redefined ones.
     rebound: Vec<ToolName>,
     redefined: Vec<ToolName>,
     excluded: Vec<ToolName>,
@@ -78,8 +78,8 @@ impl Toolbox {
         events
     }
 
-    /// Returns the guards of a tool, also of a removed one. They also apply to the methods of the entities that the tool
-    /// returns.
+    /// Returns the guards of a tool, even if the tool was removed. The guards also apply to the methods of the entities
+    /// that the tool returns.
     pub(crate) fn guards(&self, tool: &ToolName) -> Vec<Arc<dyn Decorator>> {
         match self.callable.look_up(tool.as_str()) {
             ToolLookup::Found(named) => self.callable.guards(&named.definition.id),
@@ -96,8 +96,8 @@ impl Toolbox {
         }
     }
 
-    /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded for every
-    /// member, since the group has one tool for all of them.
+    /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded
+    /// for every member, since all members share one tool per method.
     fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
         let Some(addition) = &discovery.group_addition else {
             return;
@@ -108,7 +108,7 @@ impl Toolbox {
         }
     }
 
-    /// Adds tools to the callable ones.
+    /// Adds tools to the callable ones. Returns their names, by the effect of adding them.
     fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
         let mut additions = Additions::default();
         for tool in tools {
@@ -150,7 +150,7 @@ impl Toolbox {
         })
     }
 
-    /// Records that the methods of lost objects have an object again. Returns the event for all rebound tools.
+    /// Records that rebound tools have live objects, also if they were lost before. Returns the event for them.
     fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -166,8 +166,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway, the
-    /// result describes them instead.
+    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway,
+    /// the result describes them instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -180,7 +180,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the current definition of a tool. With a gateway, the declared definitions do not change within a turn.
+    /// Replaces the declared definition of a tool by the current one. With a gateway, the declared definitions do not
+    /// change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
         if let Some(tool) = self.callable_tool(name).filter(|_| self.delivery != Delivery::Gateway) {
             self.declared.redefine(name, tool.definition);

@@ -20,7 +20,8 @@ impl Toolbox {
         (!restored.is_empty()).then_some(Event::ToolsRestored { names: restored })
     }
 
-    /// Hides the injected tools that a strategy folds, before the first inference of a turn. Returns the event for them.
+    /// Hides the injected tools that a strategy folds, before the first inference of a turn. Returns the event for
+    /// them.
     pub(super) fn fold(&mut self, tools: &[ToolId]) -> Option<Event> {
         let named = tools.iter().filter_map(|id| self.callable.by_id(id));
         let names: Vec<_> = named
@@ -31,9 +32,10 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsFolded { names })
     }
 
-    /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then injected
-    /// tools, then the tools of the application and of roles. In each group, the least recently used tools come first. Callable
-    /// tools in `recent` are hidden only if no others are left, the last declared first. Tools of the host are never hidden.
+    /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then
+    /// injected tools, then the tools of the application and of roles. In each group, the least recently used tools
+    /// come first. Callable tools in `recent` are hidden only if no others are left: injected tools first, and the last
+    /// declared first. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let recent: HashSet<_> = recent.iter().collect();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
-/// Returns the shortest sequence of facades to call until a tool of this name is visible, at most [`FACADE_DEPTH_MAX`] long.
-/// Returns `None` if no facade contains the tool.
+/// Returns the shortest sequence of facades to call until a tool of this name is visible, at most [`FACADE_DEPTH_MAX`]
+/// long. Returns `None` if there is no such sequence.
 pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
     let outermost = tools
         .iter()

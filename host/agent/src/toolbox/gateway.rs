@@ -11,8 +11,8 @@ pub(crate) const CALL_TOOL: &str = "call_tool";
 /// The heading of the descriptions of injected tools.
 pub(super) const HEADING: &str = "More tools can be called now, with `call_tool` and their `name` and `arguments`:";
 
-/// Returns the gateway tool, through which the model calls injected tools. The loop runs the target of a call; the gateway
-/// tool itself runs only if another tool calls it.
+/// Returns the gateway tool, through which the model calls injected tools. The loop runs the target of a call; the
+/// gateway tool itself runs only if another tool calls it.
 ///
 /// # Errors
 /// Never in practice: its schema is fixed.
@@ -34,11 +34,12 @@ pub(crate) fn call_tool() -> Result<NativeTool, Error> {
     })
 }
 
-/// Returns the name of the tool to call, and its arguments, from the arguments of a call of the gateway. Some models write the
-/// inner arguments as text, which is accepted too.
+/// Returns the name of the tool to call, and its arguments, from the arguments of a call of the gateway. Some models
+/// write the inner arguments as text, which is accepted too.
 ///
 /// # Errors
-/// [`ToolError::Model`] if the name is missing or the gateway's own, or the inner arguments are not an object or its JSON text.
+/// [`ToolError::Model`] if the name is not a string or is `call_tool`, or if the inner arguments are neither an object
+/// nor a text that [`parse_arguments`] accepts.
 pub(crate) fn gateway_target(arguments: &Arguments) -> Result<(String, Arguments), ToolError> {
     let name = match arguments.get("name").and_then(Value::as_str) {
         None => return Err(ToolError::invalid_arguments("/name: it must be the name of a tool")),

@@ -24,8 +24,8 @@ pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
 /// Callable and declared tools, and the entities behind them.
 ///
 /// During a turn, declared tools are only appended: most providers put tools before messages, and any other change
-/// invalidates the cached prompt. The exceptions are eviction, when more than `tools_max` would be declared, and a tool that is
-/// added again with another definition: the model must know the schema with which its arguments are checked.
+/// invalidates the cached prompt. The exceptions are eviction, when more than `tools_max` would be declared, and a tool
+/// that is added again with another definition: the model must know the schema with which its arguments are checked.
 ///
 /// With [`Delivery::Gateway`], injected tools are not declared. The result that injects a tool describes it instead.
 #[derive(Clone)]
@@ -38,8 +38,8 @@ pub(crate) struct Toolbox {
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
-    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted only
-    /// after injected tools that were not just used.
+    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted
+    /// only after injected tools that were not just used.
     fixed: HashSet<ToolName>,
     /// Tools that can be called and are not declared.
     hidden: HashSet<ToolName>,
@@ -74,17 +74,17 @@ impl Toolbox {
         }
     }
 
-    /// Returns the callable tools, of which a clone is a snapshot.
+    /// Returns the callable tools. A clone of the `Arc` is a snapshot.
     pub(crate) fn callable(&self) -> &Arc<ToolSet> {
         &self.callable
     }
 
-    /// Returns the completed calls, of which a clone is a snapshot.
+    /// Returns the completed calls. A clone of the `Arc` is a snapshot.
     pub(crate) fn calls(&self) -> &Arc<CallLog> {
         &self.calls
     }
 
-    /// Returns the lineage of injected tools, of which a clone is a snapshot.
+    /// Returns the lineage of injected tools. A clone of the `Arc` is a snapshot.
     pub(crate) fn lineage(&self) -> &Arc<Lineage> {
         &self.lineage
     }
@@ -111,11 +111,11 @@ impl Toolbox {
         &self.entities
     }
 
-    /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks a method whose object no longer
-    /// exists.
+    /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks a method whose object no
+    /// longer exists.
     pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
         let id = tool.definition().id.clone();
-        // A tool that exists already is now a tool of the application, and is not lost.
+        // A tool that already exists or is excluded is not adopted, and is not marked as lost.
         if Arc::make_mut(&mut self.callable).adopt(name.clone(), tool) && is_lost {
             self.entities.mark_lost(id);
         }
@@ -148,8 +148,8 @@ impl Toolbox {
         }
     }
 
-    /// Returns the text that describes the tools that the events inject, redefine or restore, for a model behind a gateway.
-    /// Returns `None` without a gateway, or if the events have no such tools.
+    /// Returns the text that describes the tools that the events inject, redefine or restore, for a model behind a
+    /// gateway. Returns `None` without a gateway, or if the events have no such tools.
     pub(crate) fn descriptions(&self, events: &[Event]) -> Option<String> {
         if self.delivery != Delivery::Gateway {
             return None;
@@ -183,7 +183,7 @@ impl Toolbox {
         self.callable.look_up(name)
     }
 
-    /// Adds a tool of the application or of a role, unless it is excluded. It is declared from the next turn on.
+    /// Adds a tool of the application or of a role, unless it is excluded. The tool is declared from the next turn on.
     pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let outcome = Arc::make_mut(&mut self.callable).add(tool);
         if !matches!(outcome, AddOutcome::Excluded(_)) {
@@ -205,8 +205,9 @@ impl Toolbox {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes the tools with this identity, so that nothing adds them again until such a tool is [admitted](Self::admit_tool).
-    /// They stay declared until the end of the turn. Returns the names of the removed tools.
+    /// Removes the tools with this identity, so that nothing adds them again until such a tool is
+    /// [admitted](Self::admit_tool). They stay declared until the end of the turn. Returns the names of the removed
+    /// tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);
         for name in &names {
@@ -216,7 +217,8 @@ impl Toolbox {
         names
     }
 
-    /// Removes a tool, and returns its name, or `None` if it does not exist. The tool stays declared until the end of the turn.
+    /// Removes a tool, and returns its name, or `None` if it does not exist. The tool stays declared until the end of
+    /// the turn.
     pub(crate) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = Arc::make_mut(&mut self.callable).remove(id)?;
         self.hidden.remove(&name);
@@ -224,8 +226,8 @@ impl Toolbox {
         Some(name)
     }
 
-    /// Begins a turn: stops declaring removed tools and refreshes definitions. Returns the names of the tools that are
-    /// declared, or described behind a gateway.
+    /// Begins a turn: declares the callable tools that are not hidden, with their current definitions. Returns the
+    /// names of the tools that are declared, or described behind a gateway.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
         names.extend(std::mem::take(&mut self.described));
@@ -236,7 +238,8 @@ impl Toolbox {
         names.into_iter().collect()
     }
 
-    /// Evicts tools of a new turn beyond the limit on declared tools, or warns of many. Returns the events to emit.
+    /// At the beginning of a turn, evicts tools beyond the limit on declared tools, and warns of many. Returns the
+    /// events to emit.
     pub(crate) fn limit_declared(&mut self) -> Vec<Event> {
         let evicted = self.evict(&[]);
         evicted.into_iter().chain(self.warn()).collect()
@@ -248,8 +251,8 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
-    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before the
-    /// first inference of a turn.
+    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before
+    /// the first inference of a turn.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
         self.declared.retain(|tool| match callable.look_up(tool.name.as_str()) {
@@ -261,12 +264,13 @@ impl Toolbox {
         });
     }
 
-    /// Records that a tool is called. A hidden tool is declared again, which may evict others. Returns the events to emit.
+    /// Records that a tool is called. A hidden tool is declared again, which may evict others. Returns the events to
+    /// emit.
     pub(crate) fn mark_called(&mut self, name: &ToolName) -> Vec<Event> {
         self.touch(name);
         let name = std::slice::from_ref(name);
-        let (restored, hidden) = (self.restore(name), self.evict(name));
-        restored.into_iter().chain(hidden).collect()
+        let (restored, evicted) = (self.restore(name), self.evict(name));
+        restored.into_iter().chain(evicted).collect()
     }
 
     /// Returns the callable tool with this name.
@@ -277,8 +281,9 @@ impl Toolbox {
         }
     }
 
-    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an injected
-    /// tool counts as described instead. Returns whether the tool is new among the declared or the described tools.
+    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an
+    /// injected tool counts as described instead. Returns whether the tool is new among the declared or the described
+    /// tools.
     fn declare(&mut self, name: &ToolName) -> bool {
         let Some(tool) = self.callable_tool(name) else {
             return false;
@@ -293,7 +298,7 @@ impl Toolbox {
         is_new
     }
 
-    /// Declares the tools that were declared in an interrupted run, as far as they are callable, such as those of its roles.
+    /// Declares the callable tools among those that an interrupted run declared, such as the tools of its roles.
     pub(crate) fn declare_again(&mut self, names: &[ToolName]) {
         for name in names {
             self.declare(name);

@@ -116,10 +116,10 @@ fn the_last_of_too_many_new_tools_are_evicted() {
 #[test]
 fn the_warning_is_emitted_once_each_time_the_number_reaches_the_limit() {
     let mut toolbox = toolbox();
-    let many = |events: &[Event]| events.iter().any(|event| matches!(event, Event::ToolsMany { .. }));
-    assert!(!many(&add(&mut toolbox, &["a"])));
-    assert!(many(&add(&mut toolbox, &["b"])));
-    assert!(!many(&add(&mut toolbox, &["c"])));
+    let has_warning = |events: &[Event]| events.iter().any(|event| matches!(event, Event::ToolsMany { .. }));
+    assert!(!has_warning(&add(&mut toolbox, &["a"])));
+    assert!(has_warning(&add(&mut toolbox, &["b"])));
+    assert!(!has_warning(&add(&mut toolbox, &["c"])));
 }
 
 #[test]

@@ -16,13 +16,17 @@ use toolwit_core::{
 /// A function that formats an object for a model.
 type FormatEntry = dyn Fn(&BlackboardEntry) -> String + Send + Sync;
 
-/// Tools with which a model reads the blackboard: list, get, describe and count objects, and get the newest one of a type.
+/// Tools with which a model reads the blackboard: list, get, describe and count objects, and get the newest one of a
+/// type.
 ///
 /// ```
 /// use toolwit_agent::BlackboardTools;
 ///
 /// let tools = BlackboardTools::new()
-///     .with_format(|entry| format!("{} with {} fields", entry.kind(), entry.value().as_object().map_or(0, |o| o.len())))
+///     .with_format(|entry| {
+///         let fields = entry.value().as_object().map_or(0, |object| object.len());
+///         format!("{} with {fields} fields", entry.kind())
+///     })
 ///     .tools()?;
 /// assert_eq!(tools.len(), 5);
 /// # Ok::<(), toolwit_core::Error>(())
@@ -62,8 +66,8 @@ impl BlackboardTools {
     /// The description of the facade for models.
     pub const DESCRIPTION: &'static str = "Shows the objects of earlier steps: lists, gets, describes and counts them.";
 
-    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its value: a
-    /// string as it is, and any other value as JSON.
+    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its
+    /// value: a string as it is, and any other value as JSON.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -134,8 +138,8 @@ impl BlackboardTools {
     }
 }
 
-/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as its value: a string as it is,
-/// and any other value as JSON.
+/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as its value: a string as
+/// it is, and any other value as JSON.
 fn default_format(entry: &BlackboardEntry) -> String {
     let value = entry.value();
     let text = ["info", "content"].iter().find_map(|key| value.get(key)?.as_str());

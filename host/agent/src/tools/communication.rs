@@ -16,7 +16,7 @@ struct MessageArguments {
 
 /// Returns the tool `progress`, which shows the user a transient note about the current step.
 ///
-/// Outside a conversation it has no effect, and its result states so.
+/// Outside a conversation the tool has no effect, and its result states that.
 ///
 /// # Errors
 /// Never in practice: the schema is fixed.
@@ -31,9 +31,9 @@ pub fn progress_tool() -> Result<NativeTool, Error> {
     )
 }
 
-/// Returns the tool `communicate`, which sends the user a lasting message. The history contains it too.
+/// Returns the tool `communicate`, which sends the user a lasting message. The history also contains the message.
 ///
-/// Outside a conversation it has no effect, and its result states so.
+/// Outside a conversation the tool has no effect, and its result states that.
 ///
 /// # Errors
 /// Never in practice: the schema is fixed.
@@ -66,6 +66,6 @@ fn message_tool(
             Ok(send(arguments, &context))
         },
     )?;
-    // A message to the user of the conversation changes nothing outside.
+    // A message to the user changes nothing outside the conversation.
     Ok(tool.with_effect(EffectClass::Read))
 }

@@ -134,13 +134,13 @@ fn budget(process: &Process) -> Value {
 }
 
 fn cost(process: &Process) -> Value {
-    let used = process.model_usage();
+    let usage = process.model_usage();
     let total = |purpose: ModelUsageKind| {
-        let of_kind = used.iter().filter(|((kind, _), _)| *kind == purpose);
-        of_kind.fold(ModelUsage::default(), |mut sum, (_, used)| {
-            sum.invocations += used.invocations;
-            sum.tokens += used.tokens;
-            sum.cost_usd = sum.cost_usd.saturating_add(used.cost_usd);
+        let of_kind = usage.iter().filter(|((kind, _), _)| *kind == purpose);
+        of_kind.fold(ModelUsage::default(), |mut sum, (_, model_usage)| {
+            sum.invocations += model_usage.invocations;
+            sum.tokens += model_usage.tokens;
+            sum.cost_usd = sum.cost_usd.saturating_add(model_usage.cost_usd);
             sum
         })
     };
@@ -158,7 +158,7 @@ fn history(process: &Process, last: usize) -> Value {
 }
 
 fn models(process: &Process) -> Value {
-    let used = process.model_usage().into_iter();
-    let models = used.map(|((kind, model), used)| json!({ "model": model, "kind": kind, "use": used }));
+    let entries = process.model_usage().into_iter();
+    let models = entries.map(|((kind, model), usage)| json!({ "model": model, "kind": kind, "use": usage }));
     json!({ "models": models.collect::<Vec<_>>() })
 }

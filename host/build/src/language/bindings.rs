@@ -1,7 +1,7 @@
-//! Bindings that are generated from the WIT, for languages whose toolchain does not generate them.
+//! Generates bindings from the WIT, for languages whose toolchain does not generate them.
 //!
-//! They are files in the directory [`BINDINGS`] of a project, next to a digest of the WIT and of the generator. A build
-//! generates them again if the digest has changed.
+//! Most of the files are in the directory [`BINDINGS`] of a project, next to a digest of the WIT and of the generator.
+//! A build generates the bindings again if the digest has changed.
 
 use std::{
     fs, io,
@@ -20,12 +20,11 @@ pub(super) const BINDINGS: &str = "bindings";
 /// The file with the digest, in the same directory.
 const DIGEST: &str = "wit.digest";
 
-/// The generator that this crate contains, with its version. It is part of the digest, so that the bindings are generated again
-/// with another version.
+/// The generator and its version. It is part of the digest, so that another version generates the bindings again.
 const GENERATOR: &str = "`wit-bindgen` 0.60.0";
 
-/// The extensions of generated files. Files with them are removed before new ones are written, because the files of an earlier
-/// WIT would be compiled too.
+/// The extensions of the files that are removed from the directory before new files are written. Otherwise, files of an
+/// earlier WIT would be compiled too.
 const EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
 
 /// Generates the bindings of a project, unless those of this WIT exist. Returns whether they were generated.
@@ -67,8 +66,8 @@ fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> 
     }
 }
 
-/// Returns the options of the generator for Go. The generator does not format its output, because it would start whatever
-/// program with the name `gofmt` is on `PATH`.
+/// Returns the options of the generator for Go. The generator does not format its output, because for this it would
+/// start any program on `PATH` with the name `gofmt`.
 fn go_options() -> wit_bindgen_go::Opts {
     wit_bindgen_go::Opts {
         format: wit_bindgen_go::Format::False,
@@ -126,8 +125,8 @@ pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io
 
 /// Returns the path of a generated file.
 ///
-/// The class of an exported resource in C++ is a header that the author of the plugin completes. The header is outside of the
-/// directory of the bindings, and is generated only if it is missing.
+/// The class of an exported resource in C++ is a header that the author of the plugin completes. The header is outside
+/// of the directory of the bindings, and the generator writes it only if it is missing.
 fn file_path(dir: &Path, name: &str) -> PathBuf {
     if name.starts_with("exports-") && !name.ends_with(".template") {
         dir.join(name)
@@ -136,6 +135,7 @@ fn file_path(dir: &Path, name: &str) -> PathBuf {
     }
 }
 
+/// Returns the content of the file [`DIGEST`].
 fn digest(language: Language, wit: &ResolvedWit, world: Option<&str>) -> Result<String, BuildError> {
     let mut hasher = blake3::Hasher::new();
     for part in [GENERATOR, language.short_name(), world.unwrap_or_default()] {

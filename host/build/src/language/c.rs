@@ -14,18 +14,18 @@ use super::{
 };
 use crate::{BuildError, Progress};
 
-/// The directory in which the WASI SDK is unpacked by convention.
+/// The directory of the programs of the WASI SDK, which by convention is unpacked in `/opt`.
 const WASI_SDK: &str = "/opt/wasi-sdk/bin";
 
 /// A language of the C family, with the programs and arguments that compile it.
 #[derive(Debug)]
 pub(super) struct CDialect {
     language: Language,
-    /// The program of the WASI SDK.
+    /// The name of the compiler in the WASI SDK.
     clang: &'static str,
-    /// The first arguments of `zig`.
+    /// The first arguments of `zig`, which select its compiler.
     zig: &'static [&'static str],
-    /// The extensions of the files that are compiled or linked.
+    /// The extensions, without a dot, of the files that are compiled or linked.
     extensions: &'static [&'static str],
     /// Further arguments of the compiler.
     arguments: &'static [&'static str],
@@ -50,6 +50,7 @@ pub(super) const CPP: CDialect = CDialect {
 };
 
 impl CDialect {
+    /// Returns the compiler of the WASI SDK or else of Zig.
     pub(super) fn compiler(&self, dir: &Path) -> Result<ToolProgram, MissingTool> {
         match ToolProgram::at(&Path::new(WASI_SDK).join(self.clang)) {
             Some(clang) => Ok(clang),
@@ -87,7 +88,7 @@ impl CDialect {
 /// The programs that compile C code for WASI.
 #[derive(Debug)]
 pub(crate) enum CTools {
-    /// Those of the WASI SDK.
+    /// The programs of the WASI SDK.
     WasiSdk {
         /// The path of `clang`.
         compiler: PathBuf,

@@ -1,11 +1,11 @@
-//! Functions that consume an instance of a resource of the plugin itself.
+//! Finds functions that consume an instance of a resource of the plugin itself.
 
 use wit_parser::{Function, Handle, LiveTypes, Resolve, TypeDefKind, TypeId, TypeOwner, World, WorldItem};
 
 use crate::{BuildError, ResolvedWit};
 
-/// Returns the name of the first exported function with an `own` of an exported resource in its parameters, or `None` if no
-/// function has one.
+/// Returns the name of the first exported function with an `own` of an exported resource in its parameters, or `None`
+/// if no function has one.
 pub(super) fn consuming_function(wit: &ResolvedWit, world: Option<&str>) -> Result<Option<String>, BuildError> {
     let resolve = wit.resolve();
     let world = &resolve.worlds[wit.world(world)?];

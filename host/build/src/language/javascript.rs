@@ -1,4 +1,5 @@
-//! JavaScript and TypeScript, with `componentize-qjs`, which puts the interpreter QuickJS into the component.
+//! Builds plugins in JavaScript and TypeScript with `componentize-qjs`, which puts the interpreter QuickJS into the
+//! component.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,9 @@ use crate::{BuildError, Progress};
 /// The directory in which npm puts the programs of a project.
 const PROGRAMS: &str = "node_modules/.bin";
 
-/// The versions that the documentation and the tests use.
+/// The package of the componentizer, in the version that the documentation and the tests use.
 const COMPONENTIZER: &str = "componentize-qjs@0.4.5";
+/// The package of the compiler of TypeScript, in the version that the documentation and the tests use.
 const CHECKER: &str = "typescript@5.9.3";
 
 /// Returns the program that builds a component from a script of a project in this language.
@@ -28,7 +30,7 @@ fn find(dir: &Path, language: Language, program: &'static str, package: &str) ->
     ToolProgram::find(program, dir, PROGRAMS).ok_or_else(|| MissingTool {
         language,
         program,
-        // The template names the package in `package.json`.
+        // The `package.json` of a new project contains the package.
         install: if dir.join("package.json").is_file() {
             "npm install".to_owned()
         } else {
@@ -63,8 +65,9 @@ pub(super) async fn build_typescript(
     componentize(build, &componentizer, &scripts.join("app.js"), &scripts, progress).await
 }
 
-/// Rejects a WIT in which a function consumes an instance of a resource of the plugin itself. The function would receive
-/// another instance, because componentize-qjs mistakes the handle of a consumed instance for its representation.
+/// Rejects a WIT in which a function consumes an instance of a resource of the plugin itself. The function would
+/// receive another instance, because componentize-qjs mistakes the handle of a consumed instance for its
+/// representation.
 fn reject_consumed_resources(build: &LanguageBuild<'_>, language: Language) -> Result<(), BuildError> {
     match consuming_function(build.wit, build.world)? {
         None => Ok(()),
@@ -80,10 +83,11 @@ fn reject_consumed_resources(build: &LanguageBuild<'_>, language: Language) -> R
 
 /// Converts a script to a component. `root` is the directory of its modules.
 ///
-/// The argument `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. With this argument, promises
-/// are never resolved, so a world with async functions is built without it.
+/// The argument `--sync` selects the ABI of synchronous functions, which the cheaper engine of the host runs. With this
+/// argument, promises are never resolved, so a world with async functions is built without it.
 ///
-/// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
+/// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a
+/// clock.
 async fn componentize(
     build: &LanguageBuild<'_>,
     componentizer: &ToolProgram,

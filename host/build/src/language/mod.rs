@@ -90,10 +90,10 @@ impl Language {
         }
     }
 
-    /// Returns a program that builds a project in `dir` and is missing on this machine, with the command that installs it.
-    /// Returns `None` if no program is missing.
+    /// Returns a program that builds a project in `dir` and is missing on this machine, with the command that installs
+    /// it. Returns `None` if no program is missing.
     ///
-    /// It is always `None` for Rust, because a build looks for the toolchain of Rust itself.
+    /// It is always `None` for Rust, because a build finds or sets up the toolchain of Rust.
     #[must_use]
     pub fn missing_tool(self, dir: &Path) -> Option<MissingTool> {
         let tool = match self {
@@ -133,7 +133,7 @@ impl fmt::Display for Language {
     }
 }
 
-/// The error of a text that is not the name of a language.
+/// The error for a text that is not the name of a language.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig, go")]
 pub struct UnknownLanguage(String);
@@ -177,9 +177,9 @@ pub(super) struct LanguageBuild<'a> {
     pub(super) wit_path: &'a Path,
     /// The project's WIT.
     pub(super) wit: &'a ResolvedWit,
-    /// The name of the world, which is required if the WIT has several.
+    /// The name of the world, which is required if the WIT has several worlds.
     pub(super) world: Option<&'a str>,
-    /// The directory for intermediate files and the output, which exists.
+    /// The directory for intermediate files and the output. It must exist.
     pub(super) out_dir: &'a Path,
     /// The time limit of each program.
     pub(super) limit: Duration,

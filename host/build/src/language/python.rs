@@ -1,11 +1,11 @@
-//! Python, with `componentize-py`, which puts CPython and the imported modules into the component.
+//! Builds plugins in Python with `componentize-py`, which puts CPython and the imported modules into the component.
 
 use std::path::{Path, PathBuf};
 
 use super::{Language, LanguageBuild, MissingTool, tool::ToolProgram};
 use crate::{BuildError, Progress};
 
-/// The version that the documentation and the tests use.
+/// The version of `componentize-py` that the documentation and the tests use.
 const VERSION: &str = "0.25.1";
 
 /// The directory with further modules, as `pip install --target deps` makes it.

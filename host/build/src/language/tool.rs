@@ -22,15 +22,15 @@ use crate::{
 pub(super) struct ToolProgram {
     path: PathBuf,
     first_arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
+    variables: &'static [(&'static str, &'static str)],
 }
 
 impl ToolProgram {
-    /// Finds a program in the directory `local` of the project in `dir`, or else on `PATH`.
+    /// Finds a program in the directory `local_dir` of the project in `dir`, or else on `PATH`.
     ///
     /// `dir` must be absolute, because a relative path would depend on the current directory of the child.
-    pub(super) fn find(name: &str, dir: &Path, local: &str) -> Option<Self> {
-        Self::at(&dir.join(local).join(name)).or_else(|| on_path(name).as_deref().and_then(Self::at))
+    pub(super) fn find(name: &str, dir: &Path, local_dir: &str) -> Option<Self> {
+        Self::at(&dir.join(local_dir).join(name)).or_else(|| on_path(name).as_deref().and_then(Self::at))
     }
 
     /// Returns the program at a path, if it exists.
@@ -38,7 +38,7 @@ impl ToolProgram {
         path.is_file().then(|| Self {
             path: path.to_owned(),
             first_arguments: &[],
-            environment: &[],
+            variables: &[],
         })
     }
 
@@ -55,11 +55,11 @@ impl ToolProgram {
 
     /// Sets variables in the environment of each run.
     pub(super) fn with_environment(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
-        self.environment = variables;
+        self.variables = variables;
         self
     }
 
-    /// Runs the program in `dir` and requires that it succeeds.
+    /// Runs the program in `dir` and streams its output. An exit status other than success is an error.
     pub(super) async fn run(
         &self,
         dir: &Path,
@@ -73,7 +73,7 @@ impl ToolProgram {
         Ok(())
     }
 
-    /// Runs the program like [`run`](Self::run), and writes its standard output to a file.
+    /// Runs the program like [`run`](Self::run), but writes its standard output to a file.
     pub(super) async fn run_to_file(
         &self,
         dir: &Path,
@@ -87,7 +87,7 @@ impl ToolProgram {
         fs::write(output, text).map_err(BuildError::file("write", output))
     }
 
-    /// Runs the program in `dir`, and returns its standard output.
+    /// Runs the program in `dir` and returns its standard output. An exit status other than success is an error.
     pub(super) async fn output(
         &self,
         dir: &Path,
@@ -111,7 +111,7 @@ impl ToolProgram {
         command.args(self.first_arguments).args(arguments).current_dir(dir);
         // Without a backtrace of the compiler, the error in the source stays visible.
         command.env("RUST_BACKTRACE", "0");
-        command.envs(self.environment.iter().copied());
+        command.envs(self.variables.iter().copied());
         command
     }
 }

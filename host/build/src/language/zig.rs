@@ -1,4 +1,4 @@
-//! Zig, with the bindings for C, which `zig translate-c` converts to modules of Zig.
+//! Builds plugins in Zig with the bindings for C, which `zig translate-c` converts to modules of Zig.
 
 use std::{
     ffi::OsString,
@@ -34,16 +34,17 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     for header in files(&bindings, &["h"])? {
         let module = header.with_extension("zig");
         if has_new_bindings || !module.is_file() {
-            let zig = zig.clone().with_first_arguments(&["translate-c"]);
+            let translator = zig.clone().with_first_arguments(&["translate-c"]);
             let arguments = ["-target", "wasm32-wasi", "-lc"].map(OsString::from);
             let arguments = arguments.into_iter().chain([header.into()]).collect();
-            zig.run_to_file(build.dir, arguments, &module, build.limit, progress)
+            translator
+                .run_to_file(build.dir, arguments, &module, build.limit, progress)
                 .await?;
         }
     }
     let output = build.output_path();
-    let mut emit = OsString::from("-femit-bin=");
-    emit.push(&output);
+    let mut output_argument = OsString::from("-femit-bin=");
+    output_argument.push(&output);
     let mut arguments: Vec<OsString> = vec![Language::Zig.entry_file().into()];
     arguments.extend(files(&bindings, &["c", "o"])?.into_iter().map(Into::into));
     arguments.extend(
@@ -60,7 +61,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
         ]
         .map(Into::into),
     );
-    arguments.push(emit);
+    arguments.push(output_argument);
     zig.with_first_arguments(&["build-exe"])
         .run(build.dir, arguments, build.limit, progress)
         .await?;

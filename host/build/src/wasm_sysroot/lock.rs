@@ -40,7 +40,7 @@ impl Lock {
             blocking(move || open().map_err(BuildError::file("write", path))).await?
         };
         let deadline = Instant::now() + LOCK_WAIT_MAX;
-        let mut is_waiting = false;
+        let mut has_reported_wait = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
@@ -59,9 +59,9 @@ impl Lock {
                 }
                 Err(TryLockError::WouldBlock) => {}
             }
-            if !is_waiting {
+            if !has_reported_wait {
                 progress.step(Step::WaitForBuild);
-                is_waiting = true;
+                has_reported_wait = true;
             }
             sleep(POLL_INTERVAL).await;
         }
@@ -80,23 +80,23 @@ mod tests {
     async fn a_second_build_waits_for_the_first_and_reports_it() {
         let dir = tempfile::tempdir().unwrap();
         let waits = AtomicU32::new(0);
-        let count = |event: BuildEvent<'_>| {
+        let count_waits = |event: BuildEvent<'_>| {
             assert_eq!(event, BuildEvent::Step(&Step::WaitForBuild));
             waits.fetch_add(1, Ordering::Relaxed);
         };
-        let first = Lock::acquire(dir.path(), &Silent).await.unwrap();
-        let refused = Lock::acquire(dir.path(), &count).await.unwrap_err();
-        let lock = dir.path().join("lock");
+        let first_lock = Lock::acquire(dir.path(), &Silent).await.unwrap();
+        let error = Lock::acquire(dir.path(), &count_waits).await.unwrap_err();
+        let lock_file = dir.path().join("lock");
         assert_eq!(
-            refused.to_string(),
-            format!("another build still holds `{}` after 3600 s", lock.display())
+            error.to_string(),
+            format!("another build still holds `{}` after 3600 s", lock_file.display())
         );
-        let suggestion = refused.suggestion().unwrap();
+        let suggestion = error.suggestion().unwrap();
         assert!(!suggestion.contains("time limit"), "{suggestion}");
         assert_eq!(waits.load(Ordering::Relaxed), 1);
 
-        drop(first);
-        Lock::acquire(dir.path(), &count).await.unwrap();
+        drop(first_lock);
+        Lock::acquire(dir.path(), &count_waits).await.unwrap();
         assert_eq!(
             waits.load(Ordering::Relaxed),
             1,

@@ -35,16 +35,17 @@ const SEED_MANIFEST: &str = include_str!("seed.toml");
 /// The source of the symbols that Debian's C library lacks.
 const COMPAT: &str = include_str!("compat.rs");
 
-/// Embeds the bitcode that plugins need for link-time optimisation across the standard library. Cargo omits it.
+/// The compiler flag for the standard library. It embeds the bitcode that plugins need for link-time optimisation
+/// across the standard library, and that cargo omits by default.
 const STD_FLAGS: &str = "-Cembed-bitcode=yes";
 
 /// The version of the sysroot's layout. Increment it if a change is incompatible with existing sysroots.
 const LAYOUT: &str = "1";
 
-/// The start of the name of a directory in which a sysroot is built. The id of the process follows.
+/// The start of the name of a directory in which a sysroot is built. The id of the building process follows.
 const WORK_PREFIX: &str = "work-";
 
-/// The length of a fingerprint in the name of a sysroot.
+/// The length of each fingerprint in the name of a sysroot.
 const FINGERPRINT_CHARS: usize = 8;
 
 /// The time limit for compiling the standard library, which usually takes two minutes on an idle machine.
@@ -56,7 +57,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(120);
 /// A directory with the standard library for the host and for WebAssembly, the linkers, and a `rustc` that uses them.
 ///
 /// Its name contains the version of its compiler, so that an upgrade of the compiler causes a new build. The directory
-/// is renamed to its name only when it is complete.
+/// gets this name only when it is complete.
 #[derive(Clone, Debug)]
 pub(super) struct WasmSysroot {
     path: PathBuf,
@@ -82,7 +83,8 @@ impl WasmSysroot {
 
     /// Finds the complete sysroot of the installed compiler. Returns `None` if it or its linkers are missing.
     ///
-    /// Links to linkers that no longer exist, for example after a toolchain was removed, are replaced by links to `linkers`.
+    /// If a link to a linker is broken, for example because a toolchain was removed, it is replaced by a link to
+    /// `linkers`.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
@@ -120,11 +122,11 @@ impl WasmSysroot {
             host: compiler.host.clone(),
         };
 
-        let (layout, linkers) = (unfinished.clone(), linkers.clone());
+        let (sysroot, linkers) = (unfinished.clone(), linkers.clone());
         blocking(move || {
-            layout
+            sysroot
                 .lay_out(&linkers)
-                .map_err(BuildError::file("write", &layout.path))
+                .map_err(BuildError::file("write", &sysroot.path))
         })
         .await?;
         unfinished.build_std(&work.join("seed"), progress).await?;
@@ -134,8 +136,8 @@ impl WasmSysroot {
             path: compiler.sysroot_in(cache_dir),
             host: compiler.host.clone(),
         };
-        let to = finished.path.clone();
-        blocking(move || fs::rename(&unfinished.path, &to).map_err(BuildError::file("write", to))).await?;
+        let path = finished.path.clone();
+        blocking(move || fs::rename(&unfinished.path, &path).map_err(BuildError::file("write", path))).await?;
         remove_obsolete_directories(cache_dir.to_owned(), compiler.id).await?;
         Ok(finished)
     }
@@ -152,8 +154,8 @@ impl WasmSysroot {
         fs::set_permissions(self.rustc(), fs::Permissions::from_mode(0o755))
     }
 
-    /// Creates links to the linkers, unless they exist. Copies would not work, because `rust-lld` finds its LLVM relative
-    /// to its real path. Under the name `wasm-ld`, it acts as the linker for WebAssembly.
+    /// Creates the missing or broken links to the linkers. Copies would not work, because `rust-lld` finds its LLVM
+    /// relative to its real path. Under the name `wasm-ld`, it acts as the linker for WebAssembly.
     fn link_linkers(&self, linkers: &Linkers) -> io::Result<()> {
         let links = [
             ("wasm-component-ld", &linkers.component_ld),
@@ -172,10 +174,11 @@ impl WasmSysroot {
         Ok(())
     }
 
-    /// Compiles the standard library from Debian's sources and copies the resulting libraries.
+    /// Compiles the standard library from Debian's sources and copies the resulting libraries into the sysroot. `seed`
+    /// is the directory for the empty package of [`SEED_MANIFEST`].
     ///
-    /// The dependencies of the library come from the crate registry, in the versions of Debian's lock file. The copies in
-    /// Debian's package are not used, because they lack the prebuilt objects of `wit-bindgen`.
+    /// The dependencies of the standard library come from the crate registry, in the versions of Debian's lock file.
+    /// The copies in Debian's package are not used, because they lack the prebuilt objects of `wit-bindgen`.
     async fn build_std(&self, seed: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
         progress.step(Step::BuildStd);
         let dir = seed.to_owned();
@@ -201,19 +204,19 @@ impl WasmSysroot {
             .arg("-Zbuild-std=std,panic_abort,proc_macro");
         run_to_success(cargo, Stdout::Stream, STD_LIMIT, progress).await?;
 
-        let built = seed.join("target").join(TARGET).join("release/deps");
+        let compiled = seed.join("target").join(TARGET).join("release/deps");
         let library = self.target_library();
-        blocking(move || copy_libraries(&built, &library).map_err(BuildError::file("copy", built))).await
+        blocking(move || copy_libraries(&compiled, &library).map_err(BuildError::file("copy", compiled))).await
     }
 
-    /// Copies the C library and adds the symbols that the standard library needs and the C library lacks.
+    /// Copies the C library, and adds to the copy the symbols that the standard library needs and the C library lacks.
     async fn add_libc(&self, work: &Path) -> Result<(), BuildError> {
         let (compat, object) = (work.join("compat.rs"), work.join("compat.o"));
-        let libc = self.target_library().join("self-contained");
-        let (source, to) = (compat.clone(), libc.clone());
+        let libc_dir = self.target_library().join("self-contained");
+        let (source, destination) = (compat.clone(), libc_dir.clone());
         blocking(move || {
             fs::write(&source, COMPAT).map_err(BuildError::file("write", source))?;
-            copy_libc(Path::new(WASI_LIBC), &to).map_err(BuildError::file("copy", WASI_LIBC))
+            copy_libc(Path::new(WASI_LIBC), &destination).map_err(BuildError::file("copy", WASI_LIBC))
         })
         .await?;
 
@@ -229,13 +232,14 @@ impl WasmSysroot {
             .arg(&compat);
         run_to_success(rustc, Stdout::Stream, STEP_LIMIT, &Silent).await?;
 
-        // `S` omits the index: GNU ar cannot index WebAssembly, and the linker does not need it.
+        // `S` omits the index of symbols: GNU ar cannot index WebAssembly, and the linker does not need the index.
         let mut ar = program("ar");
-        ar.arg("rS").arg(libc.join("libc.a")).arg(&object);
+        ar.arg("rS").arg(libc_dir.join("libc.a")).arg(&object);
         run_to_success(ar, Stdout::Stream, STEP_LIMIT, &Silent).await?;
         Ok(())
     }
 
+    /// Returns the directory of the libraries for WebAssembly.
     fn target_library(&self) -> PathBuf {
         self.path.join("lib/rustlib").join(TARGET).join("lib")
     }
@@ -245,7 +249,7 @@ impl WasmSysroot {
 struct Compiler {
     /// The host tuple.
     host: String,
-    /// The release, and a fingerprint of the output that describes the version.
+    /// The release, and a fingerprint of the output of `rustc -vV`.
     id: String,
 }
 
@@ -271,13 +275,15 @@ impl Compiler {
         })
     }
 
-    /// Returns the sysroot's directory. Versions of Toolwit with different layouts use different directories.
+    /// Returns the directory of the compiler's sysroot. Versions of Toolwit that build different sysroots use different
+    /// directories.
     fn sysroot_in(&self, cache_dir: &Path) -> PathBuf {
         let layout = fingerprint(&[LAYOUT, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
         cache_dir.join(format!("{}-{layout}", self.id))
     }
 }
 
+/// Returns the start of a digest of the texts.
 fn fingerprint(parts: &[&str]) -> String {
     let mut hash = blake3::Hasher::new();
     for part in parts {
@@ -286,18 +292,19 @@ fn fingerprint(parts: &[&str]) -> String {
     hash.finalize().to_hex()[..FINGERPRINT_CHARS].to_owned()
 }
 
-/// Removes the work directories of finished and killed builds, and the sysroots of compilers that are no longer installed.
+/// Removes the work directories of finished and killed builds, and the sysroots of compilers that are no longer
+/// installed.
 ///
-/// Other directories stay: they belong to builds that use other locks, or to the user. The caller must hold the lock of the
-/// cache directory.
-async fn remove_obsolete_directories(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
+/// Other directories stay: they belong to builds that use other locks, or to the user. The caller must hold the lock of
+/// the cache directory.
+async fn remove_obsolete_directories(cache_dir: PathBuf, compiler_id: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
             .map_err(BuildError::file("read", &cache_dir))?
             .flatten()
         {
             let is_directory = entry.file_type().is_ok_and(|file_type| file_type.is_dir());
-            if is_directory && is_obsolete(&entry.file_name().to_string_lossy(), &compiler) {
+            if is_directory && is_obsolete(&entry.file_name().to_string_lossy(), &compiler_id) {
                 let path = entry.path();
                 fs::remove_dir_all(&path).map_err(BuildError::file("remove", path))?;
             }
@@ -307,9 +314,9 @@ async fn remove_obsolete_directories(cache_dir: PathBuf, compiler: String) -> Re
     .await
 }
 
-/// Returns whether a directory of this name is the work directory of a build, or a sysroot of another compiler. A sysroot is
-/// named after the id of its compiler and a fingerprint.
-fn is_obsolete(name: &str, compiler: &str) -> bool {
+/// Returns whether a directory of this name is the work directory of a build, or a sysroot of another compiler. A
+/// sysroot is named after the id of its compiler and a fingerprint.
+fn is_obsolete(name: &str, compiler_id: &str) -> bool {
     if let Some(process) = name.strip_prefix(WORK_PREFIX) {
         return !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
     }
@@ -320,9 +327,10 @@ fn is_obsolete(name: &str, compiler: &str) -> bool {
     let (Some(layout), Some(version), Some(release)) = (layout, version, release) else {
         return false;
     };
-    is_fingerprint(layout) && is_fingerprint(version) && format!("{release}-{version}") != compiler
+    is_fingerprint(layout) && is_fingerprint(version) && format!("{release}-{version}") != compiler_id
 }
 
+/// Copies the compiled libraries, except that of the empty package.
 fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -336,11 +344,11 @@ fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the archives and the start objects of programs and libraries.
+/// Copies the archives of the C library and the start objects of programs and libraries.
 ///
-/// With Debian's `crt1-command.o` the linker runs the constructors around every export. That includes the allocation
-/// function, which the host calls while the guest may not call imports. Programs are therefore linked with `crt1.o`,
-/// which runs the constructors itself, once.
+/// With Debian's `crt1-command.o`, the linker runs the constructors at every call of an export. One export is the
+/// allocation function, during which the guest must not call imports. Programs are therefore linked with `crt1.o`,
+/// which runs the constructors once.
 fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from.join("crt1.o"), to.join("crt1-command.o"))?;
     fs::copy(from.join("crt1-reactor.o"), to.join("crt1-reactor.o"))?;
@@ -364,24 +372,24 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let compiler = format!("1.90.0-{}", fingerprint(&["rustc 1.90.0"]));
         let layout = fingerprint(&["layout"]);
-        let own = [
+        let installed = [
             format!("{compiler}-{layout}"),
             format!("{compiler}-{}", fingerprint(&["other"])),
         ];
-        let kept = ["target", "c", "work-notes", "my-project", "work-"].map(str::to_owned);
+        let unrelated = ["target", "c", "work-notes", "my-project", "work-"].map(str::to_owned);
         let obsolete = [
             "work-123".to_owned(),
             format!("1.85.0-{}-{layout}", fingerprint(&["rustc 1.85.0"])),
             format!("1.90.0-nightly-{}-{layout}", fingerprint(&["rustc 1.90.0-nightly"])),
         ];
-        for name in own.iter().chain(&kept).chain(&obsolete) {
+        for name in installed.iter().chain(&unrelated).chain(&obsolete) {
             fs::create_dir_all(cache.path().join(name).join("content")).unwrap();
         }
         fs::write(cache.path().join("lock"), "").unwrap();
         remove_obsolete_directories(cache.path().to_owned(), compiler)
             .await
             .unwrap();
-        for name in own.iter().chain(&kept) {
+        for name in installed.iter().chain(&unrelated) {
             assert!(cache.path().join(name).join("content").is_dir(), "{name} stays");
         }
         for name in &obsolete {

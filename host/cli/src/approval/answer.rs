@@ -19,14 +19,15 @@ pub(super) enum TypedAnswer {
     Help,
 }
 
-/// Parses a typed line. The text after `n` is the reason for the model. A line that is not an answer asks for help.
+/// Parses a typed line. The text after `n` is the reason for the model. A line that is not an answer is a request for
+/// help.
 pub(super) fn parse_answer(line: &str, arguments: &Arguments) -> TypedAnswer {
     let line = line.trim();
-    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let approved = || ApprovalAnswer::from(Approval::Approved);
     let answer = match word.to_ascii_lowercase().as_str() {
         "y" | "yes" => approved(),
-        "n" | "no" => denial(rest).into(),
+        "n" | "no" => denial(reason).into(),
         "r" | "run" => approved().with_scope(ApprovalScope::Run),
         "s" | "session" => approved().with_scope(ApprovalScope::Session),
         "a" | "always" => with_lasting_scope(approved(), ApprovalScope::ExactArguments(arguments.clone())),

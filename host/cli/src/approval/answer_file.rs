@@ -31,16 +31,16 @@ impl AnswerFile {
         Self(path)
     }
 
-    fn unusable(&self, why: &dyn std::fmt::Display) -> Error {
+    fn unusable_error(&self, why: &dyn std::fmt::Display) -> Error {
         let message = format!("the remembered approvals in {} cannot be used: {why}", self.0.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("remove the file to forget them")
     }
 
     fn read(&self) -> Result<AnswerFileContent, Error> {
         match read_text_file(&self.0, BYTES_MAX) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unusable(&error)),
+            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unusable_error(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(AnswerFileContent::default()),
-            Err(error) => Err(self.unusable(&error)),
+            Err(error) => Err(self.unusable_error(&error)),
         }
     }
 }
@@ -52,9 +52,9 @@ impl AnswerFileContent {
             .retain(|answer| answer.expires_at.is_none_or(|expires_at| expires_at > now));
     }
 
-    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger;
-    /// the user is then asked again. Denials are not removed, because an approval of more calls could then allow a call
-    /// that was denied.
+    /// Returns the text of the file, of at most `bytes_max` bytes. If the text would be larger, the oldest approvals
+    /// are removed, and the user is asked again. Denials are not removed: without its denial, a denied call could be
+    /// allowed by an approval of more calls.
     ///
     /// # Errors
     /// If the denials alone are larger than `bytes_max`.
@@ -93,13 +93,16 @@ impl ApprovalStore for AnswerFile {
             );
             return Err(Error::new(ErrorKind::Io, Phase::Registry, message));
         }
-        let file = LockedFile::acquire(&self.0).map_err(|error| self.unusable(&error))?;
+        let file = LockedFile::acquire(&self.0).map_err(|error| self.unusable_error(&error))?;
         let mut content = self.read()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         content.forget_expired(now.as_secs());
         content.answers.push(answer.clone());
-        let text = content.into_text(BYTES_MAX).map_err(|error| self.unusable(&error))?;
-        file.replace(text.as_bytes()).map_err(|error| self.unusable(&error))
+        let text = content
+            .into_text(BYTES_MAX)
+            .map_err(|error| self.unusable_error(&error))?;
+        file.replace(text.as_bytes())
+            .map_err(|error| self.unusable_error(&error))
     }
 }
 
@@ -126,7 +129,7 @@ mod tests {
         serde_json::from_value(answer).unwrap()
     }
 
-    fn exactly(length: usize) -> RememberedAnswer {
+    fn exact_answer(length: usize) -> RememberedAnswer {
         answer(json!({"arguments": {"exactly": {"text": "x".repeat(length)}}}))
     }
 
@@ -149,13 +152,13 @@ mod tests {
     fn the_file_stays_usable_with_any_number_of_answers() {
         let denial = answer(json!({"denied": "no"}));
         let mut answers = vec![denial.clone()];
-        answers.extend((0..20).map(|length| exactly(1_000 + length)));
+        answers.extend((0..20).map(|length| exact_answer(1_000 + length)));
         let text = AnswerFileContent { answers }.into_text(10_000).unwrap();
         assert!(text.len() <= 10_000);
-        let kept: AnswerFileContent = serde_json::from_str(&text).unwrap();
-        assert_eq!(kept.answers[0], denial);
-        assert_eq!(kept.answers.last(), Some(&exactly(1_019)), "the newest");
-        assert!(kept.answers.len() > 5, "no more than necessary is removed");
+        let content: AnswerFileContent = serde_json::from_str(&text).unwrap();
+        assert_eq!(content.answers[0], denial);
+        assert_eq!(content.answers.last(), Some(&exact_answer(1_019)), "the newest");
+        assert!(content.answers.len() > 5, "no more than necessary is removed");
         let denials = vec![denial; 200];
         assert!(AnswerFileContent { answers: denials }.into_text(10_000).is_err());
     }
@@ -164,8 +167,8 @@ mod tests {
     fn an_answer_with_large_arguments_is_not_remembered() {
         let directory = tempfile::tempdir().unwrap();
         let file = AnswerFile::new(directory.path().join("approvals.json"));
-        file.add(&exactly(60 << 10)).unwrap();
-        assert!(file.add(&exactly(65 << 10)).is_err());
+        file.add(&exact_answer(60 << 10)).unwrap();
+        assert!(file.add(&exact_answer(65 << 10)).is_err());
         assert_eq!(file.load().unwrap().len(), 1);
     }
 

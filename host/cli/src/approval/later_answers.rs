@@ -14,14 +14,14 @@ use toolwit::ToolContext;
 use toolwit::agent::{Event, Observer, RecordedApprovalRequest};
 use toolwit::tool::{ApprovalAnswer, ApprovalRequest, Approver, Origin};
 
-/// An approver for questions that another process answers. The journal delivers such an answer and ends the wait of this
-/// approver. If no answer arrives in time, the run can be suspended, so that a later process continues it.
+/// An approver for questions that another process answers. The journal delivers such an answer and ends the wait of
+/// this approver. If no answer arrives in time, the run can be suspended, so that a later process continues it.
 pub(crate) struct LaterAnswers {
     open_calls: watch::Sender<OpenCalls>,
     /// The time for which the process waits for an answer.
     answer_timeout: Duration,
-    /// The ids of the conversation's own calls of which a nested call got no answer in time. Their further nested calls
-    /// are refused at once.
+    /// The ids of those of the conversation's own calls that made a nested call without an answer in time. Their
+    /// further nested calls are refused at once.
     calls_without_answer: Mutex<HashSet<String>>,
     /// Receives each question that waits for an answer, for example to print it.
     announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
@@ -49,8 +49,8 @@ impl fmt::Debug for LaterAnswers {
 }
 
 impl LaterAnswers {
-    /// Creates an approver that waits for an answer for at most `answer_timeout`. `announce` receives each question that
-    /// waits; a call that is refused at once is not announced.
+    /// Creates an approver that waits for an answer for at most `answer_timeout`. `announce` receives each question
+    /// that waits; a call that is refused at once is not announced.
     pub(crate) fn new(
         answer_timeout: Duration,
         announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static,
@@ -63,8 +63,8 @@ impl LaterAnswers {
         }
     }
 
-    /// Waits until questions are open, no call runs, and the time for an answer has passed since then. Returns the
-    /// questions. A running call delays the end, because its outcome would be lost.
+    /// Waits until at least one question is open and no call runs, and this state has lasted for the time for an
+    /// answer. Returns the questions. A running call delays the return, because its outcome would be lost.
     pub(crate) async fn wait_until_only_questions(&self) -> Vec<RecordedApprovalRequest> {
         let mut open_calls = self.open_calls.subscribe();
         loop {
@@ -75,7 +75,7 @@ impl LaterAnswers {
             tokio::select! {
                 biased;
                 _ = open_calls.wait_for(|calls| !calls.has_only_questions()) => {}
-                () = self.answer_timeout_elapses() => return self.open_calls.borrow().questions.clone(),
+                () = self.sleep_for_answer_timeout() => return self.open_calls.borrow().questions.clone(),
             }
         }
     }
@@ -84,14 +84,14 @@ impl LaterAnswers {
         self.calls_without_answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn answer_timeout_elapses(&self) {
+    async fn sleep_for_answer_timeout(&self) {
         if !self.answer_timeout.is_zero() {
             sleep(self.answer_timeout).await;
         }
     }
 }
 
-/// Returns the id of the conversation's own call that makes a nested call: `a` for `a/2/1`.
+/// Returns the id of the conversation's own call that directly or indirectly made a nested call: `a` for `a/2/1`.
 fn outermost_call(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
@@ -105,15 +105,15 @@ impl Approver for LaterAnswers {
                 "it needs an approval, and another call makes it, which cannot wait for a later process",
             );
         }
-        let own_call = outermost_call(&request.id).to_owned();
-        if is_nested && self.calls_without_answer().contains(&own_call) {
+        let own_call_id = outermost_call(&request.id).to_owned();
+        if is_nested && self.calls_without_answer().contains(&own_call_id) {
             return unanswered("it needs an approval, and an earlier question of the same call got no answer in time");
         }
         let question = RecordedApprovalRequest::from(&request);
         (self.announce)(&question);
         if is_nested {
-            self.answer_timeout_elapses().await;
-            self.calls_without_answer().insert(own_call);
+            self.sleep_for_answer_timeout().await;
+            self.calls_without_answer().insert(own_call_id);
             return unanswered("it needs an approval, and no answer came in time");
         }
         self.open_calls.send_modify(|calls| calls.questions.push(question));
@@ -158,36 +158,36 @@ mod tests {
         ApprovalRequest::new("call-1", &definition, arguments, CallAccess::default())
     }
 
-    fn later(wait: Duration) -> LaterAnswers {
+    fn later_answers(wait: Duration) -> LaterAnswers {
         LaterAnswers::new(wait, |_| {})
     }
 
     #[tokio::test]
     async fn a_run_is_left_when_only_questions_are_open() {
-        let later = later(Duration::ZERO);
+        let later = later_answers(Duration::ZERO);
         let (context, request) = (ToolContext::new(), request(5));
         later.observe(&started(), &Origin::default());
-        let mut asked = later.approve(request.clone(), &context);
-        let mut left = Box::pin(later.wait_until_only_questions());
+        let mut pending_answer = later.approve(request.clone(), &context);
+        let mut open_questions = Box::pin(later.wait_until_only_questions());
         tokio::select! {
             biased;
-            answer = &mut asked => panic!("nobody answers: {answer:?}"),
-            left = &mut left => panic!("a call runs: {left:?}"),
+            answer = &mut pending_answer => panic!("nobody answers: {answer:?}"),
+            open_questions = &mut open_questions => panic!("a call runs: {open_questions:?}"),
             () = std::future::ready(()) => {}
         }
         later.observe(&returned(), &Origin::default());
-        assert_eq!(left.await, [RecordedApprovalRequest::from(&request)]);
+        assert_eq!(open_questions.await, [RecordedApprovalRequest::from(&request)]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_run_waits_for_an_answer_before_it_is_left() {
         let (context, minute) = (ToolContext::new(), Duration::from_secs(60));
-        let later = later(minute);
-        let mut asked = later.approve(request(5), &context);
+        let later = later_answers(minute);
+        let mut pending_answer = later.approve(request(5), &context);
         let start = Instant::now();
         tokio::select! {
-            answer = &mut asked => panic!("nobody answers: {answer:?}"),
-            left = later.wait_until_only_questions() => assert_eq!(left.len(), 1),
+            answer = &mut pending_answer => panic!("nobody answers: {answer:?}"),
+            open_questions = later.wait_until_only_questions() => assert_eq!(open_questions.len(), 1),
         }
         assert_eq!(start.elapsed(), minute);
     }
@@ -198,11 +198,11 @@ mod tests {
         nested.callers = vec![ToolId::from_text("shop#order")];
         for (wait, reason) in [(0, "cannot wait for a later process"), (60, "no answer came in time")] {
             let start = Instant::now();
-            let later = later(Duration::from_secs(wait));
-            let refused = later.approve(nested.clone(), &ToolContext::new()).await.approval;
+            let later = later_answers(Duration::from_secs(wait));
+            let approval = later.approve(nested.clone(), &ToolContext::new()).await.approval;
             assert!(
-                matches!(&refused, Approval::Unanswered { reason: text } if text.contains(reason)),
-                "{refused:?}"
+                matches!(&approval, Approval::Unanswered { reason: text } if text.contains(reason)),
+                "{approval:?}"
             );
             assert_eq!(start.elapsed(), Duration::from_secs(wait));
         }
@@ -211,7 +211,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_waits_once_for_all_calls_that_it_makes() {
         let minute = Duration::from_secs(60);
-        let later = later(minute);
+        let later = later_answers(minute);
         let ask = async |id: &str| {
             let mut nested = request(5);
             id.clone_into(&mut nested.id);
@@ -220,8 +220,8 @@ mod tests {
         };
         let start = Instant::now();
         for number in 1..=32 {
-            let refused = ask(&format!("call-1/{number}")).await;
-            assert!(matches!(refused, Approval::Unanswered { .. }), "{refused:?}");
+            let approval = ask(&format!("call-1/{number}")).await;
+            assert!(matches!(approval, Approval::Unanswered { .. }), "{approval:?}");
         }
         assert_eq!(start.elapsed(), minute);
         ask("call-2/1").await;

@@ -12,11 +12,11 @@ use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
 /// An approver with answers to questions of an earlier process. The user gave the answers, on the command line or in a
-/// chat, before the run asks these questions again. The fallback approver, if there is one, decides the other questions,
-/// and calls that have changed. Clones share the answers.
+/// chat, before the run asks these questions again. The fallback approver, if there is one, decides the other
+/// questions, and calls that have changed. Clones share the answers.
 #[derive(Clone)]
 pub(crate) struct PreparedAnswers {
-    /// By the id of the call.
+    /// The answers that were not used yet, by the id of the call.
     answers: Arc<Mutex<BTreeMap<String, PreparedAnswer>>>,
     fallback: Option<Arc<dyn Approver>>,
 }
@@ -68,8 +68,8 @@ impl PreparedAnswers {
         answers.insert(question.id.clone(), PreparedAnswer::Question(question.into(), approval));
     }
 
-    /// Allows a call, which an earlier process began, to run again. The answer is used once, and only if tool, arguments,
-    /// grant and code are those of the earlier call.
+    /// Allows a call, which an earlier process began, to run again. The answer is used once, and only if tool,
+    /// arguments, grant and code are those of the earlier call.
     pub(crate) fn allow_again(&self, call: UnresolvedCall) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(call.id.clone(), PreparedAnswer::RunAgain(call.into()));
@@ -137,33 +137,33 @@ mod tests {
             matches!(&changed, Approval::Unanswered { reason } if reason.contains("changed")),
             "{changed:?}"
         );
-        let mut other_code = request(5);
-        other_code.digest = "another".to_owned();
+        let mut other_digest = request(5);
+        other_digest.digest = "another".to_owned();
         answers.add_answer((&request(5)).into(), Approval::Approved);
-        let changed = answers.approve(other_code, &context).await.approval;
+        let changed = answers.approve(other_digest, &context).await.approval;
         assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
     }
 
     // attack: M1
     #[tokio::test]
     async fn a_call_runs_again_with_the_grant_and_the_code_with_which_it_began() {
-        let began = || {
-            let began = json!({"id": "call-1", "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5}, "grant": ["write /a"], "code": "1"});
-            serde_json::from_value::<UnresolvedCall>(began).unwrap()
+        let earlier_call = || {
+            let call = json!({"id": "call-1", "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5}, "grant": ["write /a"], "code": "1"});
+            serde_json::from_value::<UnresolvedCall>(call).unwrap()
         };
-        let asked = async |amount: u32, grant: &str, code: &str| {
+        let approval_of = async |amount: u32, grant: &str, code: &str| {
             let answers = PreparedAnswers::new(None);
-            answers.allow_again(began());
+            answers.allow_again(earlier_call());
             let mut request = request(amount);
             request.access.grant = vec![grant.to_owned()];
             request.access.code = Some(code.to_owned());
             answers.approve(request, &ToolContext::new()).await.approval
         };
-        assert_eq!(asked(5, "write /a", "1").await, Approval::Approved);
+        assert_eq!(approval_of(5, "write /a", "1").await, Approval::Approved);
         for changed in [
-            asked(6, "write /a", "1").await,
-            asked(5, "write /", "1").await,
-            asked(5, "write /a", "2").await,
+            approval_of(6, "write /a", "1").await,
+            approval_of(5, "write /", "1").await,
+            approval_of(5, "write /a", "2").await,
         ] {
             assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
         }

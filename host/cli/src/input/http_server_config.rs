@@ -160,7 +160,7 @@ impl HttpServerConfig {
             let problem = error.message().trim();
             let line = error
                 .span()
-                .map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+                .map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let message = format!(
                 "the configuration `{}` is invalid: line {line}: {problem}",
                 path.display()

@@ -39,10 +39,13 @@ pub(crate) fn write_progress(page: &mut Page, text: &str) {
 /// Writes a nested call that has finished. Writes nothing for another event.
 pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {
-        tool, wall_ms, kind, ..
+        tool,
+        wall_ms,
+        kind: error_kind,
+        ..
     } = event
     {
-        match kind {
+        match error_kind {
             None => write_paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
             Some(kind) => write_paragraph(
                 page,
@@ -62,8 +65,8 @@ pub(crate) fn write_calls(page: &mut Page, tool_calls: &[ToolCall]) {
     }
 }
 
-/// Writes a decision about a call that another process stored: a denial with its reason, or an approval.
-pub(crate) fn write_stored_answer(page: &mut Page, denial_reason: Option<&str>) {
+/// Writes a decision that another process stored about a call: a denial with its reason, or an approval.
+pub(crate) fn write_stored_decision(page: &mut Page, denial_reason: Option<&str>) {
     match denial_reason {
         Some(reason) => write_paragraph(page, WARN, "denied", &format!("by another process: {reason}")),
         None => write_paragraph(page, GOOD, "allowed", "by another process"),
@@ -99,7 +102,7 @@ pub(crate) fn write_event(page: &mut Page, event: &Event) {
                 page,
                 WARN,
                 "warning",
-                &format!("a `{kind}` cannot become tools: {reason}"),
+                &format!("the methods of a `{kind}` cannot become tools: {reason}"),
             );
         }
         _ => {}
@@ -112,7 +115,9 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
         Event::TurnStarted {
             prompt: Some(prompt), ..
         } => write_prompt(page, prompt),
-        Event::MessagePinned => write_paragraph(page, FAINT, "pinned", "no summary replaces the message"),
+        Event::MessagePinned => {
+            write_paragraph(page, FAINT, "pinned", "the last message; summaries leave it unchanged")
+        }
         Event::ModelAnswered {
             content, tool_calls, ..
         } if tool_calls.is_empty() => write_answer(page, content.trim()),

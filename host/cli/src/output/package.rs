@@ -1,4 +1,4 @@
-//! The JSON document about a package, for `list` and `inspect`.
+//! Output about packages: the JSON document of `list` and `inspect`, warnings, and the state of the compiled code.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

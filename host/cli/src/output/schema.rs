@@ -7,7 +7,7 @@ use crate::output::page::{FAINT, NAME, Page};
 /// Maximum nesting depth that is written. Deeper types are written as `…`, and deeper properties are omitted.
 const DEPTH_MAX: usize = 8;
 
-/// Maximum number of fields of an object in a phrase.
+/// Maximum number of property names in the description of an object type.
 const FIELDS_MAX: usize = 6;
 
 /// Describes the values of a property. `or null` is omitted for an optional property.

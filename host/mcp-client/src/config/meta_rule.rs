@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use toolwit_core::MetaFilter;
 
-/// The values of the caller's context that are sent to a server as `_meta`. By default none are.
+/// The values of the caller's context that are sent to a server as `_meta`. By default, no values are sent.
 ///
 /// In a file it is `"none"`, `"pass"`, `{ allow = ["tenant"] }` or `{ deny = ["email"] }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

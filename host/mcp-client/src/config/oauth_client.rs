@@ -5,7 +5,8 @@ use url::Url;
 use crate::value::{Setting, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own credentials.
+/// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own
+/// credentials.
 ///
 /// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. If the server
 /// has protected resource metadata, the metadata must name the issuer, and cannot replace it.
@@ -44,17 +45,18 @@ impl OauthClient {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an empty client id, and for an issuer that cannot be used.
     pub fn new(issuer: &str, client_id: &str) -> Result<Self, Error> {
-        let refused = |why: &str| {
+        let configuration_error = |why: &str| {
             let message = format!("the OAuth client cannot be configured: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        let issuer = Url::parse(issuer).map_err(|error| refused(&format!("`issuer` is not a URL: {error}")))?;
-        check_address(&issuer).map_err(|why| refused(&format!("`issuer` cannot be used: {why}")))?;
+        let issuer =
+            Url::parse(issuer).map_err(|error| configuration_error(&format!("`issuer` is not a URL: {error}")))?;
+        check_address(&issuer).map_err(|why| configuration_error(&format!("`issuer` cannot be used: {why}")))?;
         if issuer.query().is_some() || issuer.fragment().is_some() {
-            return Err(refused("`issuer` must not have a query or a fragment"));
+            return Err(configuration_error("`issuer` must not have a query or a fragment"));
         }
         if client_id.is_empty() {
-            return Err(refused("`client_id` must not be empty"));
+            return Err(configuration_error("`client_id` must not be empty"));
         }
         Ok(Self {
             issuer,

@@ -1,12 +1,12 @@
-//! How a user logs in to a server.
+//! The settings for the login of a user.
 
 use url::Url;
 
 use crate::value::{Setting, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How a user logs in to a server over HTTP, in a browser. Everything is optional: by default, the server names the issuer and
-/// the scopes, and the issuer registers the client.
+/// The settings for the login of a user to a server over HTTP, in a browser. All settings are optional: by default, the
+/// server names the issuer and the scopes, and the issuer registers the client.
 ///
 /// ```
 /// use toolwit_mcp_client::{OauthLogin, ServerConfig};
@@ -22,7 +22,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OauthLogin {
-    /// The authorization server. If the server has protected resource metadata, the metadata must name it, too.
+    /// The authorization server. If the MCP server has protected resource metadata, the metadata must name this issuer.
     pub issuer: Option<Url>,
     /// The id of a client that is registered at the issuer.
     pub client_id: Option<String>,
@@ -61,11 +61,15 @@ impl OauthLogin {
     /// Sets the address of the client id metadata document.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path, or has a query or a fragment.
+    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path, or has a query or a
+    /// fragment.
     pub fn with_client_metadata_url(mut self, url: &str) -> Result<Self, Error> {
         let url = parse_address("client_metadata_url", url)?;
         if url.scheme() != "https" || url.path() == "/" {
-            return Err(refused("client_metadata_url", "it must be an `https` URL with a path"));
+            return Err(configuration_error(
+                "client_metadata_url",
+                "it must be an `https` URL with a path",
+            ));
         }
         self.client_metadata_url = Some(url);
         Ok(self)
@@ -80,15 +84,15 @@ impl OauthLogin {
 }
 
 fn parse_address(name: &str, text: &str) -> Result<Url, Error> {
-    let url = Url::parse(text).map_err(|error| refused(name, &format!("it is not a URL: {error}")))?;
-    check_address(&url).map_err(|why| refused(name, why))?;
+    let url = Url::parse(text).map_err(|error| configuration_error(name, &format!("it is not a URL: {error}")))?;
+    check_address(&url).map_err(|why| configuration_error(name, why))?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(refused(name, "it must not have a query or a fragment"));
+        return Err(configuration_error(name, "it must not have a query or a fragment"));
     }
     Ok(url)
 }
 
-fn refused(name: &str, why: &str) -> Error {
+fn configuration_error(name: &str, why: &str) -> Error {
     let message = format!("the login cannot be configured: `{name}` cannot be used: {why}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }

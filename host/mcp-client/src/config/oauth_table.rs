@@ -32,8 +32,8 @@ pub(super) enum OauthConfig {
 }
 
 impl OauthTable {
-    /// Checks the table. A table with a client secret or a refresh token configures a client, unless `login` is true; any other
-    /// table configures a login. The error is the reason why the table is invalid.
+    /// Checks the table. A table with a client secret or a refresh token configures a client, unless `login` is true;
+    /// any other table configures a login. The error is the reason why the table is invalid.
     pub(super) fn into_oauth(self) -> Result<OauthConfig, String> {
         let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(scope) = self

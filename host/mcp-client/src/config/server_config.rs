@@ -17,8 +17,9 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 /// The maximum length of the name of a server, in bytes.
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
-/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource)
-/// has them. Programs such as `npx` need some of them to start, and none holds a secret.
+/// The environment variables that a server process gets from the host by default, if the
+/// [`ValueSource`](crate::ValueSource) has them. Programs such as `npx` need some of them to start, and none holds a
+/// secret.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -36,8 +37,8 @@ const INHERITED_VARIABLES: [&str; 12] = [
 
 /// The configuration of a server.
 ///
-/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A
-/// process inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
+/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests.
+/// A process inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
 ///
 /// ```
 /// use toolwit_mcp_client::{ServerConfig, Setting};
@@ -54,7 +55,7 @@ const INHERITED_VARIABLES: [&str; 12] = [
 pub struct ServerConfig {
     /// Name of the server, which is part of the ids of its tools: `mcp:NAME#tool`.
     pub name: String,
-    /// Purpose of its tools, for facades and lists.
+    /// Purpose of the server's tools, for facades and lists.
     pub description: Option<String>,
     /// How the server is reached.
     pub endpoint: ServerEndpoint,
@@ -62,9 +63,9 @@ pub struct ServerConfig {
     pub is_required: bool,
     /// The tools that are used.
     pub tools: ToolFilter,
-    /// Whether its resources can be listed and read with tools.
+    /// Whether the server's resources can be listed and read with tools.
     pub has_resource_tools: bool,
-    /// Whether its prompts can be listed and read with tools.
+    /// Whether the server's prompts can be listed and read with tools.
     pub has_prompt_tools: bool,
     /// The values of the caller's context that the server receives as `_meta`. Keys that a [`Setting`] of the server
     /// uses are never sent.
@@ -102,8 +103,8 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its
-    /// first definition.
+    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users
+    /// approved its earlier definition.
     #[default]
     Withhold,
     /// The new definition is used.
@@ -117,7 +118,7 @@ impl ServerConfig {
     /// [`ErrorKind::Configuration`] for an invalid name, and for a program that is empty or contains a NUL character.
     pub fn process(name: &str, program: &str) -> Result<Self, Error> {
         if program.is_empty() || program.contains('\0') {
-            return Err(invalid(
+            return Err(configuration_error(
                 name,
                 "its program must not be empty or contain a NUL character",
             ));
@@ -137,9 +138,9 @@ impl ServerConfig {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid name, and for a URL that cannot be used.
     pub fn http(name: &str, url: &str) -> Result<Self, Error> {
-        let refused = |why: &str| invalid(name, &format!("its URL cannot be used: {why}"));
-        let parsed = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
-        check_address(&parsed).map_err(refused)?;
+        let url_error = |why: &str| configuration_error(name, &format!("its URL cannot be used: {why}"));
+        let parsed = Url::parse(url).map_err(|error| url_error(&error.to_string()))?;
+        check_address(&parsed).map_err(url_error)?;
         let endpoint = HttpEndpoint {
             url: parsed,
             headers: Vec::new(),
@@ -233,7 +234,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the purpose of its tools.
+    /// Sets the purpose of the server's tools.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -344,12 +345,12 @@ fn check_name(name: &str) -> Result<(), Error> {
         let name: String = name.escape_debug().take(SERVER_NAME_BYTES_MAX).collect();
         let why =
             format!("a name must consist of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
-        return Err(invalid(&name, &why));
+        return Err(configuration_error(&name, &why));
     }
     Ok(())
 }
 
-fn invalid(name: &str, why: &str) -> Error {
+fn configuration_error(name: &str, why: &str) -> Error {
     let message = format!("the MCP server `{name}` cannot be configured: {why}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }

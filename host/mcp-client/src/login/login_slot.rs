@@ -74,16 +74,16 @@ impl LoginSlot {
         access: impl FnOnce(&dyn LoginStore) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, String> {
         let store = self.store.clone();
-        let accessed = tokio::task::spawn_blocking(move || access(&*store)).await;
-        let interrupted = || {
+        let outcome = tokio::task::spawn_blocking(move || access(&*store)).await;
+        let interruption_error = || {
             Error::new(
                 ErrorKind::Io,
                 Phase::Registry,
                 "the access to the store of logins was interrupted",
             )
         };
-        accessed
-            .unwrap_or_else(|_| Err(interrupted()))
+        outcome
+            .unwrap_or_else(|_| Err(interruption_error()))
             .map_err(|error| error.message.clone())
     }
 }

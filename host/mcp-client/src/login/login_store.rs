@@ -6,8 +6,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A store of the logins of users at servers. The library does not read or write files by itself.
 ///
-/// A key consists of ASCII letters, digits, `-`, `_` and `.`, at most 81 of them, and identifies a server by its name and
-/// address. A login is one line of text that contains secrets: only the user may be able to read it.
+/// A key consists of ASCII letters, digits, `-`, `_` and `.`, at most 81 of them, and identifies a server by its name
+/// and address. A login is one line of text that contains secrets: only the user may be able to read it.
 pub trait LoginStore: Send + Sync {
     /// Returns a login, or `None` if no login is stored under this key.
     ///

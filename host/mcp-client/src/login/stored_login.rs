@@ -22,7 +22,8 @@ pub(crate) struct StoredLogin {
     /// The secret that the issuer gave the client when it was registered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret: Option<String>,
-    /// The name of the method by which the client authenticates itself, if the issuer registered the client for this login.
+    /// The name of the method by which the client authenticates itself, if the issuer registered the client for this
+    /// login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_authentication: Option<String>,
     /// The granted scopes.
@@ -40,7 +41,7 @@ impl StoredLogin {
     /// Parses a stored login.
     ///
     /// # Errors
-    /// The reason, without the text.
+    /// A reason that does not quote the text.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|_| "the stored login is invalid".to_owned())
     }
@@ -50,13 +51,16 @@ impl StoredLogin {
         Ok(Zeroizing::new(text))
     }
 
-    /// Returns its tokens, and the secret of its client.
+    /// Returns the tokens, and the secret of the client.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let others = self.refresh_token.iter().chain(&self.client_secret);
-        [&self.access_token].into_iter().chain(others).map(String::as_str)
+        let optional_secrets = self.refresh_token.iter().chain(&self.client_secret);
+        [&self.access_token]
+            .into_iter()
+            .chain(optional_secrets)
+            .map(String::as_str)
     }
 
-    /// Sets when the access token expires. Without a validity, its end is unknown.
+    /// Sets how long the access token is valid from now on. `None` if that is unknown.
     pub(crate) fn expire_after(&mut self, validity: Option<Duration>) {
         self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));
     }

@@ -25,8 +25,9 @@ pub(super) struct CallerTools {
 pub(super) struct CallerTable(Vec<CallerTools>);
 
 impl CallerTable {
-    /// Returns the tools of a caller, and records its session. A caller that has none yet is added; above the maximum, the
-    /// least recent caller is removed. Callers whose session was dropped lose their tools and keep their pins.
+    /// Returns the tools of a caller, and records its session. A caller without an entry is added. If the table is
+    /// full, the caller that used the server least recently is removed. Callers whose session was dropped lose their
+    /// tools and keep their pins.
     pub(super) fn record(&mut self, caller: &str, session: &Arc<ServerSession>) -> &mut CallerTools {
         let mut tools = match self.0.iter().position(|tools| tools.caller == caller) {
             Some(position) => self.0.remove(position),
@@ -38,9 +39,9 @@ impl CallerTable {
             },
         };
         tools.session = Arc::downgrade(session);
-        for other in self.0.iter_mut().filter(|other| other.session.strong_count() == 0) {
-            other.pinned.forget_tools();
-            other.usable_tools = Arc::default();
+        for entry in self.0.iter_mut().filter(|entry| entry.session.strong_count() == 0) {
+            entry.pinned.forget_tools();
+            entry.usable_tools = Arc::default();
         }
         if self.0.len() >= CALLERS_MAX {
             self.0.remove(0);
@@ -50,7 +51,7 @@ impl CallerTable {
         &mut self.0[last]
     }
 
-    /// Returns the tools of a caller, or `None` if the caller has not listed them, or was removed since.
+    /// Returns the tools of a caller, or `None` if the caller has not listed them, or was removed from the table.
     pub(super) fn get(&mut self, caller: &str) -> Option<&mut CallerTools> {
         self.0.iter_mut().find(|tools| tools.caller == caller)
     }

@@ -20,8 +20,8 @@ const SURPLUS_REASON: &str = "the server listed too many other tools before it";
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
 /// Nothing is started or contacted before the first use. The first use passes the caller's context, which can contain a
-/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have. The ids of the tools that read its
-/// resources and prompts begin with `mcp:SERVER/`.
+/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have. The ids of the tools that read
+/// its resources and prompts begin with `mcp:SERVER/`.
 ///
 /// ```no_run
 /// use toolwit_agent::SourceTools;
@@ -82,7 +82,8 @@ impl McpServer {
         &self.shared.pool.config
     }
 
-    /// Connects to the server, lists its tools, and reports them. An existing connection and a current list are used again.
+    /// Connects to the server, lists its tools, and reports them. An existing connection and a current list are used
+    /// again.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -122,17 +123,17 @@ impl McpServer {
             .unwrap_or_default()
     }
 
-    /// Trusts the changed definitions of tools for this caller, who can use them from the next turn on. If tools are withheld
-    /// because the server listed too many, the pins of tools that it no longer lists are removed, so that new tools can be
-    /// used.
+    /// Trusts the changed definitions of tools for this caller, who can use them from the next turn on. If tools are
+    /// withheld because the server listed too many, the pins of tools that it no longer lists are removed, so that new
+    /// tools can be used.
     pub fn accept_changes(&self, context: &ToolContext) {
         if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
             caller.pinned.accept_changes();
         }
     }
 
-    /// Ends all connections, and with them the processes of the server. The next use connects again. The pinned definitions are
-    /// kept.
+    /// Ends all connections, and with them the processes of the server. The next use connects again. The pinned
+    /// definitions are kept.
     pub fn disconnect(&self) {
         self.shared.pool.disconnect();
     }

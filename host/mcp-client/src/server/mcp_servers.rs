@@ -46,8 +46,8 @@ impl McpServers {
     /// # Errors
     /// The error of the first required server that cannot be used.
     pub async fn connect_required(&self, context: &ToolContext) -> Result<(), Error> {
-        let required = self.servers.iter().filter(|server| server.config().is_required);
-        let outcomes = join_all(required.map(|server| server.tools(context))).await;
+        let required_servers = self.servers.iter().filter(|server| server.config().is_required);
+        let outcomes = join_all(required_servers.map(|server| server.tools(context))).await;
         outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))
     }
 

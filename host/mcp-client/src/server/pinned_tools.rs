@@ -1,4 +1,4 @@
-//! The pinned definitions of tools: those with which the tools were first listed.
+//! The pinned definitions of tools: those that were listed first, or accepted last.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use toolwit_core::Tool;
 use toolwit_core::limits::MCP_TOOLS_MAX;
 
 /// The tools of a server for one caller. A tool whose definition does not change stays the same object. By default, a
-/// tool whose definition changes is withheld, because users approved its first definition.
+/// tool whose definition changes is withheld, because the user approved only its pinned definition.
 #[derive(Default)]
 pub(super) struct PinnedTools {
-    /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if the policy is to follow
-    /// changes.
+    /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if changed
+    /// definitions are followed.
     pins: BTreeMap<String, String>,
     /// The usable tools of the last list, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
     /// The names of the usable tools of the last list. They are kept when the tools are dropped.
-    usable: HashSet<String>,
+    usable_names: HashSet<String>,
     /// The names of the tools of the last list that are withheld because their definitions have changed.
     changed: Vec<String>,
     /// The names of the tools of the last list that are withheld because too many others are pinned.
@@ -35,7 +35,7 @@ impl PinnedTools {
         create: impl Fn(&ListedTool) -> Arc<dyn Tool>,
     ) -> Vec<Arc<dyn Tool>> {
         let mut previous_tools = std::mem::take(&mut self.tools);
-        self.usable.clear();
+        self.usable_names.clear();
         let previously_changed = std::mem::take(&mut self.changed);
         let had_surplus = !std::mem::take(&mut self.surplus).is_empty();
         let mut tools = Vec::with_capacity(listing.tools.len());
@@ -62,7 +62,7 @@ impl PinnedTools {
             }
             let tool = previous_tools.remove(&digest).unwrap_or_else(|| create(listed));
             self.tools.insert(digest, tool.clone());
-            self.usable.insert(listed.name.clone());
+            self.usable_names.insert(listed.name.clone());
             tools.push(tool);
         }
         if !had_surplus && !self.surplus.is_empty() {
@@ -84,14 +84,14 @@ impl PinnedTools {
         &self.surplus
     }
 
-    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are pinned, the
-    /// pins of tools that were not usable in the last list are removed.
+    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are
+    /// pinned, the pins of tools that were not usable in the last list are removed.
     pub(super) fn accept_changes(&mut self) {
         for name in self.changed.drain(..) {
             self.pins.remove(&name);
         }
         if !self.surplus.is_empty() {
-            self.pins.retain(|name, _| self.usable.contains(name));
+            self.pins.retain(|name, _| self.usable_names.contains(name));
         }
     }
 

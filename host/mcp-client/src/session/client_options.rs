@@ -7,8 +7,8 @@ use crate::login::{LoginStore, NoLogins};
 use crate::requests::{RefuseRequests, ServerRequests};
 use crate::value::{NoValues, ValueSource};
 
-/// The sources and policies of the host that a client uses: secrets and environment variables, the logins of the user, and the
-/// answers to requests of servers. By default, no values and logins exist, and all requests are refused.
+/// The sources and policies of the host that a client uses: secrets and environment variables, the logins of the user,
+/// and the answers to requests of servers. By default, no values and logins exist, and all requests are refused.
 #[derive(Clone)]
 pub struct ClientOptions {
     pub(crate) values: Arc<dyn ValueSource>,

@@ -103,8 +103,8 @@ impl Connection {
             .is_some_and(|tools| tools.list_changed == Some(true))
     }
 
-    /// Returns whether the list of tools must be read again, because the server has reported a change since the list was last
-    /// requested, or because that request failed.
+    /// Returns whether the list of tools must be read again, because the server has reported a change since the list
+    /// was last requested, or because that request failed.
     pub(crate) fn have_tools_changed(&self) -> bool {
         self.notices.have_tools_changed()
     }

@@ -18,7 +18,7 @@ use toolwit_core::ToolContext;
 use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
 
 /// The minimum time between two progress messages to the user.
-const PROGRESS_SHOWN_EVERY: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// The maximum time for sending a cancellation.
 const CANCEL_WALL_MAX: Duration = Duration::from_secs(1);
@@ -97,8 +97,8 @@ impl PendingRequest {
     /// Cancels the request.
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.0.take() {
-            let cancelled = handle.cancel(Some(reason.to_owned()));
-            drop(tokio::time::timeout(CANCEL_WALL_MAX, cancelled).await);
+            let cancellation = handle.cancel(Some(reason.to_owned()));
+            drop(tokio::time::timeout(CANCEL_WALL_MAX, cancellation).await);
         }
     }
 }
@@ -108,8 +108,8 @@ impl Drop for PendingRequest {
         let runtime = tokio::runtime::Handle::try_current();
         if let (Some(handle), Ok(runtime)) = (self.0.take(), runtime) {
             runtime.spawn(async move {
-                let cancelled = handle.cancel(Some("the caller has gone".to_owned()));
-                drop(tokio::time::timeout(CANCEL_WALL_MAX, cancelled).await);
+                let cancellation = handle.cancel(Some("the caller has gone".to_owned()));
+                drop(tokio::time::timeout(CANCEL_WALL_MAX, cancellation).await);
             });
         }
     }
@@ -228,12 +228,12 @@ impl Connection {
         Err(RequestError::TooManyRounds)
     }
 
-    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with
-    /// its state.
+    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated
+    /// with its state.
     ///
     /// # Errors
-    /// [`RequestError::Refused`] if the client refuses a request, and [`RequestError::Unexpected`] if there is neither a
-    /// request nor a state.
+    /// [`RequestError::Refused`] if the client refuses a request, and [`RequestError::Unexpected`] if there is neither
+    /// a request nor a state.
     async fn answer_input_requests(
         &self,
         required: InputRequiredResult,
@@ -286,7 +286,7 @@ impl Connection {
     }
 }
 
-/// Shows the progress of a call to the user, at most once in [`PROGRESS_SHOWN_EVERY`].
+/// Shows the progress of a call to the user, at most once per [`PROGRESS_INTERVAL_MIN`].
 struct ProgressDisplay<'a> {
     connection: &'a Connection,
     context: &'a ToolContext,
@@ -297,16 +297,16 @@ impl ProgressDisplay<'_> {
     fn show(&mut self, progress: &ProgressNotificationParam) {
         if self
             .shown_at
-            .is_none_or(|shown| shown.elapsed() >= PROGRESS_SHOWN_EVERY)
+            .is_none_or(|shown| shown.elapsed() >= PROGRESS_INTERVAL_MIN)
         {
             self.shown_at = Some(Instant::now());
-            let text = describe(progress, self.connection.redaction());
+            let text = progress_text(progress, self.connection.redaction());
             self.context.output().progress(&text);
         }
     }
 }
 
-fn describe(progress: &ProgressNotificationParam, redaction: &Redaction) -> String {
+fn progress_text(progress: &ProgressNotificationParam, redaction: &Redaction) -> String {
     let mut text = match (&progress.message, progress.total) {
         (Some(message), _) if !message.trim().is_empty() => redaction.printable(message),
         (_, Some(total)) => format!("{} of {total}", progress.progress),

@@ -8,7 +8,7 @@ use toolwit_core::ToolDefinition;
 pub(crate) fn takes_handle(definition: &ToolDefinition, handle: &str) -> bool {
     let schema = &*definition.input_schema;
     let required = schema.get("required").and_then(Value::as_array);
-    declares(schema, schema, handle) && required.is_some_and(|names| names.iter().any(|name| name == handle))
+    declares_string(schema, schema, handle) && required.is_some_and(|names| names.iter().any(|name| name == handle))
 }
 
 /// Returns whether a tool returns a handle: a string in its output, or in the objects of a list there.
@@ -19,7 +19,7 @@ pub(crate) fn returns_handle(definition: &ToolDefinition, handle: &str) -> bool 
 /// Returns whether the object that a tool returns has the handle.
 pub(crate) fn has_root_handle(definition: &ToolDefinition, handle: &str) -> bool {
     let schema = definition.output_schema.as_deref();
-    schema.is_some_and(|schema| declares(schema, schema, handle))
+    schema.is_some_and(|schema| declares_string(schema, schema, handle))
 }
 
 /// Returns the properties of the result that are lists of objects with the handle.
@@ -32,14 +32,14 @@ pub(crate) fn handle_lists(definition: &ToolDefinition, handle: &str) -> Vec<Str
         let items = list
             .get("items")
             .filter(|_| list.get("type").is_some_and(|kind| kind == "array"));
-        items.is_some_and(|items| declares(root, items, handle))
+        items.is_some_and(|items| declares_string(root, items, handle))
     });
     lists.map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns whether the schema of an object declares a property as a string. The schema can be a `$ref` to a definition in
-/// `root`.
-fn declares(root: &Value, schema: &Value, property: &str) -> bool {
+/// Returns whether the schema of an object declares a property as a string. The schema can be a `$ref` to a definition
+/// in `root`.
+fn declares_string(root: &Value, schema: &Value, property: &str) -> bool {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let target = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
     let properties = target.unwrap_or(schema).get("properties");

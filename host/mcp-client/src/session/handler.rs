@@ -38,14 +38,14 @@ impl ClientHandler for Handler {
         params: CreateMessageRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let invalid = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
-        let parameters = serde_json::to_value(params).map_err(invalid)?;
+        let conversion_error = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let parameters = serde_json::to_value(params).map_err(conversion_error)?;
         let result = tokio::select! {
             biased;
             () = context.ct.cancelled() => return Err(cancelled()),
             result = self.input.infer(parameters) => result?,
         };
-        serde_json::from_value(result).map_err(invalid)
+        serde_json::from_value(result).map_err(conversion_error)
     }
 
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {

@@ -31,8 +31,8 @@ use toolwit_core::{Error, ToolContext};
 /// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of the
-/// configuration.
+/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of
+/// the configuration.
 const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;
@@ -80,19 +80,21 @@ pub(super) async fn connect(
     }
 }
 
-/// The start of a connection: the server, and the state that later attempts share.
+/// The inputs for the start of a connection, and the state that is shared by all attempts.
 struct ServerStart<'a> {
     config: &'a ServerConfig,
     options: &'a ClientOptions,
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server whose token is not configured, once it has obtained the first token.
+    /// The source of the tokens for an HTTP server whose token is not configured. `None` until the first token was
+    /// obtained.
     tokens: Option<TokenSource>,
 }
 
 impl ServerStart<'_> {
-    /// Starts the server and performs the handshake, with the configured revision or the newest that both sides support.
+    /// Starts the server and performs the handshake, with the configured revision or the newest that both sides
+    /// support.
     async fn start(&mut self) -> Result<Service, Error> {
         let newest = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match self.config.revision {
@@ -122,7 +124,8 @@ impl ServerStart<'_> {
         Err(self.handshake_error(&first_error).await)
     }
 
-    /// Connects once. The inner error is that of the handshake; the outer error would prevent every further attempt, too.
+    /// Connects once. The inner error is a failed handshake, after which another attempt can succeed. The outer error
+    /// would prevent every other attempt, too.
     async fn attempt(
         &mut self,
         lifecycle: ClientLifecycleMode,
@@ -194,7 +197,8 @@ impl ServerStart<'_> {
         Ok(headers)
     }
 
-    /// Returns the source of tokens, after it has obtained the first token. `None` for a server whose token is configured.
+    /// Returns the source of tokens, after it has obtained the first token. `None` for a server whose token is
+    /// configured.
     async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
         let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
@@ -255,8 +259,8 @@ impl ServerStart<'_> {
         ))
     }
 
-    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the variable, header
-    /// or setting; it is empty for an argument.
+    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the
+    /// variable, header or setting; it is empty for an argument.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
             let why = format!("{} for `{name}`", error.message);

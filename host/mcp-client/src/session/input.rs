@@ -38,7 +38,8 @@ impl InputProvider {
         }
     }
 
-    /// Returns the name and the capabilities of the client. Only capabilities for requests that are answered are declared.
+    /// Returns the name and the capabilities of the client. Only capabilities for requests that are answered are
+    /// declared.
     pub(super) fn client_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.requests.answers_questions() {
@@ -86,11 +87,11 @@ impl InputProvider {
     /// Performs an inference with the model of the client, if the policy offers it.
     pub(super) async fn infer(&self, mut parameters: Value) -> Result<Value, ErrorData> {
         if !self.requests.offers_inference() {
-            return Err(refused("the client does not offer its model"));
+            return Err(refusal("the client does not offer its model"));
         }
         self.redaction.redact_value(&mut parameters);
         let result = self.requests.infer(&self.server, parameters).await;
-        result.map_err(|why| refused(&why))
+        result.map_err(|why| refusal(&why))
     }
 
     /// Returns the configured roots. Relative paths are left out, because they have no URL.
@@ -101,7 +102,7 @@ impl InputProvider {
 
     /// Answers a request for input that came as the result of a call.
     pub(super) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
-        let unserialisable = |_| refused("the answer cannot be written as JSON");
+        let unserialisable = |_| refusal("the answer cannot be written as JSON");
         match request {
             InputRequest::Elicitation(request) => {
                 serde_json::to_value(self.elicit(request.params).await).map_err(unserialisable)
@@ -111,11 +112,11 @@ impl InputProvider {
                 self.infer(parameters).await
             }
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()).map_err(unserialisable),
-            _ => Err(refused("the client does not answer this request")),
+            _ => Err(refusal("the client does not answer this request")),
         }
     }
 }
 
-fn refused(why: &str) -> ErrorData {
+fn refusal(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }

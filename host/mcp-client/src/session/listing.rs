@@ -30,8 +30,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(300);
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords that are removed from schemas, because they do not restrict arguments, or are too expensive to check. The server
-/// checks the arguments itself.
+/// Keywords that are removed from schemas, because they do not restrict arguments, or are too expensive to check. The
+/// server checks the arguments itself.
 const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -59,8 +59,8 @@ pub(crate) struct ListedTool {
     pub(crate) definition: ToolDefinition,
 }
 
-/// An entry of the list that is not used: a tool that is invalid, all tools beyond a limit, or a configured handle without
-/// entities.
+/// An entry of the list that is not used: a tool that is invalid, all tools beyond a limit, or a configured handle
+/// without entities.
 #[derive(Clone, Debug)]
 pub(crate) struct WithheldEntry {
     pub(crate) name: String,
@@ -86,7 +86,7 @@ impl Listing {
 /// Reads the list of tools, page by page, within limits.
 ///
 /// # Errors
-/// If the server does not answer in time, or its answer is not a list.
+/// If a request fails or takes too long, or an answer is not a list of tools.
 pub(super) async fn list_tools(
     connection: &Connection,
     config: &Arc<ServerConfig>,
@@ -102,11 +102,11 @@ pub(super) async fn list_tools(
     withheld.extend(unused_handles(&tools, &handles));
     let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
     let ttl = ttl.or((!connection.reports_changes()).then_some(DEFAULT_TTL));
-    for tool in &withheld {
+    for entry in &withheld {
         tracing::warn!(
             server = connection.server,
-            tool = tool.name,
-            reason = tool.reason,
+            tool = entry.name,
+            reason = entry.reason,
             "a tool is withheld"
         );
     }
@@ -140,7 +140,7 @@ fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldEntry
 struct Pages {
     tools: Vec<Tool>,
     ttl: Option<Duration>,
-    /// Why further tools of the list were not read.
+    /// The reasons why further tools of the list were not read.
     notes: Vec<WithheldEntry>,
 }
 
@@ -165,35 +165,35 @@ async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pa
         if pages.ttl.is_none() {
             pages.ttl = page.ttl_ms.map(Duration::from_millis);
         }
-        let room = MCP_TOOLS_MAX - pages.tools.len();
-        let excess = page.tools.len().saturating_sub(room);
-        pages.tools.extend(page.tools.into_iter().take(room));
+        let remaining = MCP_TOOLS_MAX - pages.tools.len();
+        let excess = page.tools.len().saturating_sub(remaining);
+        pages.tools.extend(page.tools.into_iter().take(remaining));
         if excess > 0 {
-            pages.note(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
+            pages.add_note(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
             return Ok(pages);
         }
         match page.next_cursor.filter(|next| !next.is_empty()) {
             None => return Ok(pages),
             Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                pages.note("the pages of the list repeat themselves".to_owned());
+                pages.add_note("the pages of the list repeat themselves".to_owned());
                 return Ok(pages);
             }
         }
     }
-    pages.note(format!("the list has more than {MCP_PAGES_MAX} pages"));
+    pages.add_note(format!("the list has more than {MCP_PAGES_MAX} pages"));
     Ok(pages)
 }
 
 impl Pages {
-    fn note(&mut self, reason: String) {
+    fn add_note(&mut self, reason: String) {
         let name = "all others".to_owned();
         self.notes.push(WithheldEntry { name, reason });
     }
 }
 
-/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it compiles
-/// schemas.
+/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it
+/// compiles schemas.
 fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldEntry>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
@@ -205,13 +205,13 @@ fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> 
             if !config.tools.accepts(&tool.name) {
                 continue;
             }
-            let checked = match check_name(&tool.name) {
+            let outcome = match check_name(&tool.name) {
                 Ok(()) if !names.insert(tool.name.clone()) => Err("another tool has the same name".to_owned()),
                 Ok(()) if redaction.applies_to(&tool.name) => Err("its name contains a secret".to_owned()),
                 Ok(()) => read_tool(tool, config, redaction, &mut schemas),
                 Err(why) => Err(why),
             };
-            match checked {
+            match outcome {
                 Ok(tool) => tools.push(tool),
                 Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldEntry {
                     name: redaction.quoted(&tool.name),
@@ -231,8 +231,8 @@ fn check_name(name: &str) -> Result<(), String> {
             "its name is empty, or longer than {REMOTE_NAME_BYTES_MAX} bytes"
         ));
     }
-    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '(' | ')' | '>' | '`') || c.is_alphanumeric();
-    if name.chars().all(is_plain) {
+    let is_allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '(' | ')' | '>' | '`') || c.is_alphanumeric();
+    if name.chars().all(is_allowed) {
         Ok(())
     } else {
         Err("its name has characters that are not allowed".to_owned())
@@ -248,7 +248,7 @@ fn read_tool(
 ) -> Result<ListedTool, String> {
     let mut read_schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
-        relax(&mut schema);
+        remove_unchecked_keywords(&mut schema);
         redaction.redact_value(&mut schema);
         schemas.read(&schema.to_string())
     };
@@ -282,26 +282,28 @@ fn read_tool(
 }
 
 /// Removes the keywords that are not checked.
-fn relax(schema: &mut Value) {
+fn remove_unchecked_keywords(schema: &mut Value) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(relax),
+        Value::Array(items) => items.iter_mut().for_each(remove_unchecked_keywords),
         Value::Object(fields) => {
-            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then not a
-            // string.
+            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then
+            // not a string.
             fields.retain(|name, field| {
                 !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
             });
             for (name, field) in fields.iter_mut() {
                 match field {
-                    Value::Object(named)
+                    Value::Object(members)
                         if matches!(
                             name.as_str(),
                             "properties" | "$defs" | "definitions" | "patternProperties"
                         ) =>
                     {
-                        named.values_mut().for_each(relax);
+                        members.values_mut().for_each(remove_unchecked_keywords);
                     }
-                    field if !matches!(name.as_str(), "default" | "const" | "enum" | "examples") => relax(field),
+                    field if !matches!(name.as_str(), "default" | "const" | "enum" | "examples") => {
+                        remove_unchecked_keywords(field);
+                    }
                     _ => {}
                 }
             }

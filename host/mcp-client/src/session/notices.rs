@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 /// The maximum number of progress notifications that are queued for a call. Further ones are dropped.
 const PROGRESS_WAITING_MAX: usize = 16;
 
-/// The effects of a server's notifications: whether its tools have changed, and the progress of calls. Clones share them.
+/// The effects of a server's notifications: whether its tools have changed, and the progress of calls. Clones share
+/// them.
 #[derive(Clone, Default)]
 pub(super) struct Notices(Arc<NoticesState>);
 
@@ -28,12 +29,12 @@ pub(super) struct ProgressSubscription {
 }
 
 impl Notices {
-    /// Records that the list of tools has changed.
+    /// Records that the list of tools must be read again, because it has changed or could not be read.
     pub(super) fn mark_tools_changed(&self) {
         self.0.have_tools_changed.store(true, Ordering::Release);
     }
 
-    /// Returns whether the list of tools has changed.
+    /// Returns whether the list of tools must be read again.
     pub(super) fn have_tools_changed(&self) -> bool {
         self.0.have_tools_changed.load(Ordering::Acquire)
     }

@@ -22,14 +22,14 @@ const ATTEMPTS_MAX: usize = 3;
 /// The time before the second attempt. It doubles before the third.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
 
-/// The state of a server for callers with the same credentials. The first use connects to the server, and so does the first
-/// use after the connection has ended.
+/// The state of a server for callers with the same credentials. The first use connects to the server, and so does the
+/// first use after the connection has ended.
 pub(crate) struct ServerSession {
     config: Arc<ServerConfig>,
     options: ClientOptions,
     state: Mutex<SessionState>,
-    connecting: SingleFlight<Result<Arc<Connection>, Error>>,
-    reading: SingleFlight<Result<Arc<Listing>, Error>>,
+    connect_flight: SingleFlight<Result<Arc<Connection>, Error>>,
+    listing_flight: SingleFlight<Result<Arc<Listing>, Error>>,
 }
 
 #[derive(Default)]
@@ -45,15 +45,16 @@ impl ServerSession {
             config,
             options,
             state: Mutex::default(),
-            connecting: SingleFlight::default(),
-            reading: SingleFlight::default(),
+            connect_flight: SingleFlight::default(),
+            listing_flight: SingleFlight::default(),
         }
     }
 
     /// Returns the connection, and connects if there is none.
     ///
     /// # Errors
-    /// If the server cannot be used. For some time after a failure, the same error is returned without contacting the server.
+    /// If the server cannot be used. For some time after a failure, the same error is returned without contacting the
+    /// server.
     pub(crate) async fn connection(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = self.live_connection() {
             return Ok(connection);
@@ -62,10 +63,13 @@ impl ServerSession {
         let (session, context) = (self.clone(), context.clone());
         let server = self.config.name.clone();
         let connect = || async move { session.connect(&context).await };
-        self.connecting.run(connect, move || Err(interrupted(&server))).await
+        self.connect_flight
+            .run(connect, move || Err(interrupted(&server)))
+            .await
     }
 
-    /// Returns the list of tools, and reads it if there is none, if it may have changed, or if the connection has ended.
+    /// Returns the list of tools, and reads it if there is none, if it may have changed, or if the connection has
+    /// ended.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -76,7 +80,7 @@ impl ServerSession {
         let (session, context) = (self.clone(), context.clone());
         let server = self.config.name.clone();
         let read = || async move { session.read_listing(&context).await };
-        self.reading.run(read, move || Err(interrupted(&server))).await
+        self.listing_flight.run(read, move || Err(interrupted(&server))).await
     }
 
     /// Returns the list of tools that was read last, without contacting the server.
@@ -171,13 +175,13 @@ impl ServerSession {
                 Err(error) => {
                     connection.notices.mark_tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
-                    let redacted = |error| connection.redaction().redact_error(error);
+                    let redact = |error| connection.redaction().redact_error(error);
                     return Err(match error {
                         RequestError::LoginRequired(required, why) => login_required(required, &why),
                         RequestError::Timeout(_) | RequestError::Stalled(_) => {
-                            redacted(too_slow(&self.config.name, &why))
+                            redact(too_slow(&self.config.name, &why))
                         }
-                        _ => redacted(unavailable(&self.config.name, &why)),
+                        _ => redact(unavailable(&self.config.name, &why)),
                     });
                 }
             }

@@ -26,8 +26,8 @@ impl SessionPool {
         }
     }
 
-    /// Returns the session of a caller, and creates it if necessary. Above the maximum, the least recently used session is
-    /// disconnected and removed.
+    /// Returns the session of a caller, and creates it if necessary. If there are too many sessions, the least
+    /// recently used one is disconnected and removed.
     pub(crate) fn of(&self, context: &ToolContext) -> Arc<ServerSession> {
         let caller = self.caller_digest(context);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,8 +37,8 @@ impl SessionPool {
         };
         sessions.push((caller, session.clone()));
         if sessions.len() > MCP_CONNECTIONS_MAX {
-            let (_, oldest) = sessions.remove(0);
-            oldest.disconnect();
+            let (_, least_recent) = sessions.remove(0);
+            least_recent.disconnect();
         }
         session
     }
@@ -55,8 +55,8 @@ impl SessionPool {
         settings.flat_map(|(_, setting)| setting.context_keys()).collect()
     }
 
-    /// Returns a digest of the context values that a connection uses, which identifies the caller. If no setting uses a context
-    /// value, the digest is empty: all callers share one session.
+    /// Returns a digest of the context values that a connection uses, which identifies the caller. If no setting uses a
+    /// context value, the digest is empty: all callers share one session.
     pub(crate) fn caller_digest(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-/// Runs work at most once at a time. The work continues in the background if no caller waits for it any longer: a
+/// Runs work at most once at a time. The work continues in the background if all callers have stopped waiting: a
 /// server that starts too slowly for one search is available to the next search.
 pub(super) struct SingleFlight<T: Clone>(Mutex<Option<Shared<BoxFuture<'static, T>>>>);
 
@@ -17,7 +17,8 @@ impl<T: Clone> Default for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// Waits for the work that is running, or starts it. If the work panics or is aborted, its result is that of `lost`.
+    /// Waits for the work that is running, or starts it. If the work panics or is aborted, the result is the value that
+    /// `lost` returns.
     pub(super) async fn run<F>(&self, start: impl FnOnce() -> F, lost: impl FnOnce() -> T + Send + 'static) -> T
     where
         F: Future<Output = T> + Send + 'static,

@@ -77,16 +77,16 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if that media type is invalid or of
-    /// another class.
+    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if that media type is invalid
+    /// or of another class.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
         self.texts.push(format!(
             "[{class}: {}, {}]",
             self.redaction.quoted(mime_type),
             describe_size(&data)
         ));
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
-        let is_media_type = mime_type.starts_with(class) && mime_type.chars().all(is_plain);
+        let is_media_type_char = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
+        let is_media_type = mime_type.starts_with(class) && mime_type.chars().all(is_media_type_char);
         let kind = if is_media_type { mime_type } else { class };
         self.artifacts.push(Artifact::new(kind, json!({"data": data})));
     }
@@ -97,7 +97,7 @@ impl<'r> ResultContent<'r> {
     /// [`ErrorKind::ResultBytes`] if the text, the value or the artifacts are too large.
     pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
         let redaction = self.redaction;
-        let text = redaction.redact_text(joined(self.texts));
+        let text = redaction.redact_text(join_lines(self.texts));
         let structured = structured.map(|mut value| {
             redaction.redact_value(&mut value);
             value
@@ -128,7 +128,7 @@ impl<'r> ResultContent<'r> {
 }
 
 /// Joins texts as lines. A single text, which may be large, is not copied.
-fn joined(mut texts: Vec<String>) -> String {
+fn join_lines(mut texts: Vec<String>) -> String {
     if texts.len() == 1 {
         texts.pop().unwrap_or_default()
     } else {
@@ -140,10 +140,10 @@ fn joined(mut texts: Vec<String>) -> String {
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`] if it is too large.
-pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
+pub(super) fn tool_result(call_result: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
     let mut content = ResultContent::new(redaction);
-    called.content.into_iter().for_each(|block| content.add(block));
-    content.into_result(called.structured_content, called.is_error == Some(true))
+    call_result.content.into_iter().for_each(|block| content.add(block));
+    content.into_result(call_result.structured_content, call_result.is_error == Some(true))
 }
 
 fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
@@ -222,11 +222,11 @@ mod tests {
     #[test]
     fn no_part_of_a_secret_is_left_where_a_text_is_cut() {
         let uri = format!("file:///{}hunter22", "x".repeat(485));
-        let found = result(json!({"content": [{"type": "resource_link", "uri": uri, "name": "hunter22"}]})).unwrap();
+        let content = result(json!({"content": [{"type": "resource_link", "uri": uri, "name": "hunter22"}]})).unwrap();
         assert!(
-            !found.for_llm.contains("hunter") && found.for_llm.contains("[redac"),
+            !content.for_llm.contains("hunter") && content.for_llm.contains("[redac"),
             "{}",
-            found.for_llm
+            content.for_llm
         );
         let redaction = Redaction::default();
         redaction.add("hunter22");
@@ -235,9 +235,9 @@ mod tests {
 
     #[test]
     fn structured_content_is_the_value_and_an_error_is_an_error() {
-        let found = result(json!({"content": [], "structuredContent": {"a": 1}})).unwrap();
+        let content = result(json!({"content": [], "structuredContent": {"a": 1}})).unwrap();
         assert_eq!(
-            (found.value, found.for_llm.as_str()),
+            (content.value, content.for_llm.as_str()),
             (Some(json!({"a": 1})), r#"{"a":1}"#)
         );
         let failed = result(json!({"content": [{"type": "text", "text": "no"}], "isError": true})).unwrap();

@@ -7,10 +7,10 @@ use crate::session::RequestError;
 use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 
 /// The notice that a call may have taken effect.
-const MAYBE_DONE: &str = "it may have taken effect";
+const EFFECT_NOTICE: &str = "it may have taken effect";
 
-/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can react to
-/// it. Refused arguments and every other failure are errors.
+/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can
+/// react to it. Refused arguments and every other failure are errors.
 pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
     if let RequestError::LoginRequired(required, why) = error {
         return Err(unusable_server(&login_required(required, &why), tool));
@@ -25,13 +25,15 @@ pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResu
             (ErrorKind::ToolUnavailable, error.to_string())
         }
         RequestError::Failed(_) | RequestError::Closed(_) => {
-            (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}"))
+            (ErrorKind::ToolUnavailable, format!("{error}; {EFFECT_NOTICE}"))
         }
         RequestError::Timeout(_) | RequestError::Stalled(_) | RequestError::NoInput(_) => {
-            (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}"))
+            (ErrorKind::Timeout, format!("{error}; {EFFECT_NOTICE}"))
         }
-        RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),
-        RequestError::TooManyRounds | RequestError::Unexpected => (ErrorKind::Tool, format!("{error}; {MAYBE_DONE}")),
+        RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {EFFECT_NOTICE}")),
+        RequestError::TooManyRounds | RequestError::Unexpected => {
+            (ErrorKind::Tool, format!("{error}; {EFFECT_NOTICE}"))
+        }
     };
     Err(ToolError::Model(
         Error::new(kind, Phase::Execute, message).with_tool(tool),

@@ -23,13 +23,13 @@ impl UsableTools {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools.iter().map(Arc::downgrade).collect();
     }
 
-    fn existing(&self) -> Vec<Arc<dyn Tool>> {
+    fn live_tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tools.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn contains(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.existing().iter().any(|usable| Arc::ptr_eq(usable, tool))
+        self.live_tools().iter().any(|live| Arc::ptr_eq(live, tool))
     }
 }
 
@@ -55,18 +55,18 @@ impl ReturnedHandle {
             .collect()
     }
 
-    /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass further
-    /// handles to the tools that take them.
-    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<UsableTools>) {
+    /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass
+    /// further handles to the tools that take them.
+    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable_tools: &Arc<UsableTools>) {
         let handles = self.handles_in(result.value.as_ref());
         if handles.is_empty() {
             return;
         }
-        let mut method_tools = usable.existing();
+        let mut method_tools = usable_tools.live_tools();
         method_tools.retain(|tool| takes_handle(tool.definition(), &self.property));
         for handle in handles {
             let bind = |tool: &Arc<dyn Tool>| {
-                let method = HandleMethod::new(tool.clone(), usable.clone(), &self.property, &handle);
+                let method = HandleMethod::new(tool.clone(), usable_tools.clone(), &self.property, &handle);
                 Arc::new(method) as Arc<dyn Tool>
             };
             let entity = HandleEntity {
@@ -111,17 +111,17 @@ fn is_entity_id(handle: &str) -> bool {
 
 /// Returns the prefix of the tool names of a handle's entities: `order` for `order_id`.
 fn entity_prefix(property: &str) -> String {
-    let stems = ["_id", "_handle", "Id", "Handle"].iter();
-    let stem = stems
-        .filter_map(|end| property.strip_suffix(end))
+    let suffixes = ["_id", "_handle", "Id", "Handle"].iter();
+    let stem = suffixes
+        .filter_map(|suffix| property.strip_suffix(suffix))
         .find(|stem| !stem.is_empty());
     name_part(stem.unwrap_or(property))
 }
 
 /// Converts a text to the characters that the name of a tool may have.
 fn name_part(text: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    snake_case(&text.chars().map(plain).collect::<String>())
+    let to_name_char = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    snake_case(&text.chars().map(to_name_char).collect::<String>())
 }
 
 /// An object of a server, identified by its handle.
@@ -145,7 +145,7 @@ impl ToolProvider for HandleEntity {
         self.tools.clone()
     }
 
-    /// Uses the newest entity, because a tool whose changed definition was accepted is another object.
+    /// Uses the newest entity, because a tool becomes another object when a change of its definition is accepted.
     fn rebinding(&self) -> Rebinding {
         Rebinding::Latest
     }
@@ -157,17 +157,18 @@ impl ToolProvider for HandleEntity {
 
 /// A method of an entity: a tool of the server that accepts only the handle of this entity.
 ///
-/// The handle stays an argument, so that guards and approval rules of the tool see the same arguments as without the entity.
+/// The handle stays an argument, so that guards and approval rules of the tool see the same arguments as without the
+/// entity.
 struct HandleMethod {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,
-    usable: Arc<UsableTools>,
+    usable_tools: Arc<UsableTools>,
     property: String,
     handle: String,
 }
 
 impl HandleMethod {
-    fn new(tool: Arc<dyn Tool>, usable: Arc<UsableTools>, property: &str, handle: &str) -> Self {
+    fn new(tool: Arc<dyn Tool>, usable_tools: Arc<UsableTools>, property: &str, handle: &str) -> Self {
         let mut definition = tool.definition().clone();
         let method = name_part(definition.name());
         definition.names = entity_tool_names(&entity_prefix(property), handle, &method);
@@ -183,7 +184,7 @@ impl HandleMethod {
         Self {
             definition,
             tool,
-            usable,
+            usable_tools,
             property: property.to_owned(),
             handle: handle.to_owned(),
         }
@@ -205,7 +206,7 @@ impl Tool for HandleMethod {
             let message = format!("/{}: must be `{}`", self.property, self.handle);
             return Err(ToolError::invalid_arguments(message));
         }
-        if !self.usable.contains(&self.tool) {
+        if !self.usable_tools.contains(&self.tool) {
             let message = "the server does not offer this tool anymore, or its definition has changed";
             let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
             return Err(ToolError::Model(error.with_tool(self.definition.name())));

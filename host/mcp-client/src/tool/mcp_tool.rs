@@ -27,7 +27,7 @@ pub(crate) struct McpTool {
     /// The name at the server.
     name: String,
     definition: ToolDefinition,
-    /// Compiled at the first call, because a server can have a thousand tools.
+    /// Compiled at the first call, because a server can have many tools that are not called.
     argument_validator: OnceLock<Result<InputValidator, Error>>,
     handles: Vec<ReturnedHandle>,
     usable_tools: Arc<UsableTools>,
@@ -72,7 +72,7 @@ impl Tool for McpTool {
         });
         let (answer, connection, session) = pending_answer.await?;
         let mut result = match answer {
-            Ok(ServerResult::CallToolResult(called)) => tool_result(called, connection.redaction()),
+            Ok(ServerResult::CallToolResult(call_result)) => tool_result(call_result, connection.redaction()),
             Ok(_) => failed_outcome(RequestError::Unexpected, tool),
             Err(error) => failed_outcome(error, tool),
         };
@@ -95,12 +95,12 @@ impl Tool for McpTool {
 /// The answer of a server, with the connection and the session on which it arrived.
 pub(super) type CallAnswer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
 
-/// Sends a request on the connection of a caller. If the server has ended the session, it did not process the request,
-/// which is sent once more in a new session.
+/// Sends a request on the connection of a caller. If the server has ended the session, the request was not processed.
+/// It is then sent once more in a new session.
 ///
 /// # Errors
-/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part of the
-/// answer.
+/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part
+/// of the answer.
 pub(super) async fn with_connection<T>(
     pool: &Arc<SessionPool>,
     tool: &str,

@@ -11,8 +11,8 @@ const RESERVED_PREFIXES: [&str; 3] = ["io.modelcontextprotocol/", "modelcontextp
 /// The only key of the protocol without a prefix.
 const PROGRESS_TOKEN: &str = "progressToken";
 
-/// Returns the values that a server receives as `_meta`. Whatever the configured filter returns, the keys of the protocol, the
-/// keys of credentials and values with secrets are never among them.
+/// Returns the values that a server receives as `_meta`. The keys of the protocol, the keys of
+/// credentials and values with secrets are removed, even if the configured filter allows them.
 pub(super) fn outgoing(pool: &SessionPool, connection: &Connection, context: &ToolContext) -> Map<String, Value> {
     let mut meta = pool.config.meta.outgoing(context);
     let credentials = pool.credential_keys();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use toolwit_core::Arguments;
 
-/// Returns the schema of the arguments of a tool that lists.
+/// Returns the schema of the arguments of a tool that lists resources or prompts.
 pub(super) fn page_schema() -> Value {
     json!({
         "type": "object",

@@ -18,8 +18,8 @@ use toolwit_core::{Arguments, Error, NativeTool, Tool, ToolContext, ToolDefiniti
 /// The maximum length of a description in a list, in characters.
 const LISTED_DESCRIPTION_CHARS_MAX: usize = 200;
 
-/// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is returned as
-/// the result of a call, never as an instruction.
+/// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is
+/// returned as the result of a call, never as an instruction.
 ///
 /// # Errors
 /// Never, as long as the schemas here are valid.

@@ -101,8 +101,8 @@ async fn list_resources(
     ResultContent::new(redaction).into_result(Some(value), false)
 }
 
-/// Requests a page of the resources. With the first page, it also requests the first page of the resource templates, which are
-/// `None` if that fails.
+/// Requests a page of the resources. With the first page, it also requests the first page of the resource templates.
+/// The templates are `None` for a later page, and if the request for them fails.
 async fn list_pages(
     connection: &Connection,
     exchange: &Exchange<'_>,

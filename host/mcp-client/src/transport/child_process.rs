@@ -49,7 +49,7 @@ pub(crate) struct ChildTransport {
     requests: RequestLimit,
     /// Whether an answer was dropped because the server does not read its input.
     has_dropped_answer: bool,
-    /// Ends the connection when it is dropped.
+    /// Ends the connection when the transport is dropped.
     _end: DropGuard,
 }
 
@@ -68,7 +68,7 @@ impl ChildTransport {
     /// Starts a process.
     ///
     /// # Errors
-    /// The reason why it did not start.
+    /// The reason why the process did not start.
     pub(crate) fn start(process: &ProcessCommand, diagnostics: Diagnostics) -> Result<Self, String> {
         let path = process.variables.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, path)| path.as_str());
@@ -190,13 +190,13 @@ impl Transport<RoleClient> for ChildTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         // Without a sender, `write_messages` writes the queued messages and then closes the input of the server.
-        let (closed, _) = mpsc::channel(1);
-        self.input = closed;
+        let (closed_input, _) = mpsc::channel(1);
+        self.input = closed_input;
         Ok(())
     }
 }
 
-/// Writes messages until there are no more, or the connection ends. Then the server's input is closed.
+/// Writes messages until there are no more, a write fails, or the connection ends. Then the server's input is closed.
 async fn write_messages(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Vec<u8>>, end: CancellationToken) {
     loop {
         let message = tokio::select! {
@@ -248,7 +248,8 @@ impl ProcessGroup {
     }
 
     /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed. A
-    /// process that then does not end gets the signal to terminate (on Unix), and is killed at last.
+    /// process that then does not end gets the signal to terminate (on Unix). If it still runs after that, it is
+    /// killed.
     async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
         let connection_and_grace = async {
             end.cancelled().await;

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::value::Redaction;
 use toolwit_core::text::printable;
 
-/// The number of bytes at the end of standard error that are kept.
+/// The maximum number of bytes that are kept from the end of standard error.
 const STDERR_BYTES_MAX: usize = 8 << 10;
 
 /// The maximum time to wait for the reason after a connection has ended.
@@ -32,7 +32,7 @@ struct DiagnosticsRecord {
     /// Whether the beginning of standard error is missing.
     is_cut: bool,
     /// The first recorded reason why the connection ended.
-    end: Option<String>,
+    end_reason: Option<String>,
 }
 
 impl Diagnostics {
@@ -48,18 +48,18 @@ impl Diagnostics {
 
     /// Records the reason why the connection ended. The first reason stays.
     pub(crate) fn record_end(&self, why: impl Into<String>) {
-        self.lock().end.get_or_insert_with(|| why.into());
+        self.lock().end_reason.get_or_insert_with(|| why.into());
         self.0.end_recorded.notify_waiters();
     }
 
     /// Returns the reason why the connection ended. Waits for it for a short time, because the end of a process may be
     /// observed later than the end of its output. `None` if no reason is recorded in this time.
     pub(crate) async fn end_reason(&self) -> Option<String> {
-        let recorded = self.0.end_recorded.notified();
-        if self.lock().end.is_none() {
-            drop(tokio::time::timeout(REASON_WALL_MAX, recorded).await);
+        let notification = self.0.end_recorded.notified();
+        if self.lock().end_reason.is_none() {
+            drop(tokio::time::timeout(REASON_WALL_MAX, notification).await);
         }
-        self.lock().end.clone()
+        self.lock().end_reason.clone()
     }
 
     /// Returns the end of standard error, without control characters and secrets. `None` if it has no visible text.
@@ -94,17 +94,17 @@ mod tests {
             diagnostics.add_stderr(&[b'x'; 1_000]);
         }
         diagnostics.add_stderr(b"\x1b[31mlast\n");
-        let kept = diagnostics.stderr(&Redaction::default()).unwrap_or_default();
+        let output = diagnostics.stderr(&Redaction::default()).unwrap_or_default();
         assert!(
-            kept.len() <= STDERR_BYTES_MAX && kept.ends_with("x[31mlast"),
+            output.len() <= STDERR_BYTES_MAX && output.ends_with("x[31mlast"),
             "{}",
-            kept.len()
+            output.len()
         );
     }
 
     // attack: G9
     #[test]
-    fn the_end_of_standard_error_has_no_part_of_a_secret() {
+    fn the_end_of_standard_error_has_no_recognizable_part_of_a_secret() {
         let (secret, redaction) = ("correct horse battery", Redaction::default());
         redaction.add(secret);
         let stderr = |before: usize, after: usize| {
@@ -115,11 +115,11 @@ mod tests {
         };
         assert_eq!(stderr(1, 1), "-[redacted].");
         for cut in 1..=secret.len() {
-            let kept = stderr(10, STDERR_BYTES_MAX - secret.len() + cut);
+            let output = stderr(10, STDERR_BYTES_MAX - secret.len() + cut);
             assert!(
-                kept.len() - kept.trim_start_matches(|c| c != '.').len() < 8,
+                output.len() - output.trim_start_matches(|c| c != '.').len() < 8,
                 "{}",
-                &kept[..secret.len()]
+                &output[..secret.len()]
             );
         }
     }

@@ -50,7 +50,8 @@ pub(super) fn may_be_processed(failure: &StreamableHttpError<HttpFailure>) -> bo
         StreamableHttpError::SessionExpired
         | StreamableHttpError::AuthRequired(_)
         | StreamableHttpError::Client(HttpFailure::Connect(_) | HttpFailure::Token(_)) => false,
-        // With a status of 4xx, the server refuses the request. A gateway may send 408 while the server still works on it.
+        // With a status of 4xx, the server refuses the request. A gateway may send 408 while the server still works on
+        // it.
         StreamableHttpError::Client(HttpFailure::Status { status, .. }) => {
             !status.is_client_error() || *status == StatusCode::REQUEST_TIMEOUT
         }
@@ -62,7 +63,7 @@ pub(super) fn may_be_processed(failure: &StreamableHttpError<HttpFailure>) -> bo
 mod tests {
     use super::*;
 
-    fn has_status(status: StatusCode) -> StreamableHttpError<HttpFailure> {
+    fn status_failure(status: StatusCode) -> StreamableHttpError<HttpFailure> {
         let beginning = String::new();
         StreamableHttpError::Client(HttpFailure::Status { status, beginning })
     }
@@ -72,7 +73,7 @@ mod tests {
         let connect = HttpFailure::Connect("connection refused".to_owned());
         assert!(!may_be_processed(&StreamableHttpError::Client(connect)));
         assert!(!may_be_processed(&StreamableHttpError::SessionExpired));
-        assert!(!may_be_processed(&has_status(StatusCode::PAYLOAD_TOO_LARGE)));
+        assert!(!may_be_processed(&status_failure(StatusCode::PAYLOAD_TOO_LARGE)));
     }
 
     #[test]
@@ -83,7 +84,7 @@ mod tests {
         assert!(may_be_processed(&StreamableHttpError::Client(timeout)));
         assert!(may_be_processed(&StreamableHttpError::Client(HttpFailure::TooLarge)));
         for status in [StatusCode::BAD_GATEWAY, StatusCode::REQUEST_TIMEOUT] {
-            assert!(may_be_processed(&has_status(status)), "{status}");
+            assert!(may_be_processed(&status_failure(status)), "{status}");
         }
     }
 }

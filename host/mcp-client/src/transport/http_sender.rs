@@ -31,7 +31,8 @@ pub(crate) const SESSION_LOST: i32 = -32_090;
 /// The code of the JSON-RPC error that stands for a failed HTTP request, which the server may have processed.
 pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
 
-/// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in addition.
+/// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in
+/// addition.
 pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
 
 /// The code of the JSON-RPC error that stands for a failed HTTP request that the server did not process.
@@ -62,8 +63,8 @@ pub(crate) struct HttpSender {
     /// The secrets that the server received.
     redaction: Redaction,
     requests: RequestLimit,
-    /// The maximum time until a response has arrived or its stream of events begins, the maximum time of that stream, and the
-    /// maximum silence of a stream that the server keeps open.
+    /// The maximum time until a response has arrived or its stream of events begins. It is also the maximum time of
+    /// that stream, and the maximum silence of a stream that the server keeps open.
     wall_max: Duration,
 }
 
@@ -101,8 +102,7 @@ impl HttpSender {
     }
 
     /// Sends a request and returns the response. A redirect, a lost session and a challenge are errors; the caller
-    /// checks other statuses. If the server refuses the token, it did not process the request, which is sent once more
-    /// with another token.
+    /// checks other statuses. If the server refuses the token, the request is sent once more with another token.
     async fn send(
         &self,
         method: Method,
@@ -138,25 +138,27 @@ impl HttpSender {
         Ok(response)
     }
 
-    /// Sends a request with a token, if there is a source of tokens. If the server refuses it, sends the request once more with
-    /// another token.
+    /// Sends a request with a token, if there is a source of tokens. If the server refuses the token, the request is
+    /// sent once more with another token.
     async fn send_with_token(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let Some(tokens) = &self.tokens else {
             return request.send().await.map_err(request_failed);
         };
-        let no_token = |failure| Failure::Client(HttpFailure::Token(failure));
-        let token = tokens.header().await.map_err(no_token)?;
-        let again = request.try_clone();
+        let token_failure = |failure| Failure::Client(HttpFailure::Token(failure));
+        let token = tokens.header().await.map_err(token_failure)?;
+        let second_request = request.try_clone();
         let response = with_token(request, token.clone()).send().await;
         let response = response.map_err(request_failed)?;
-        let (Some(challenge), Some(again)) = (Challenge::of(response.status(), response.headers()), again) else {
+        let challenge = Challenge::of(response.status(), response.headers());
+        let (Some(challenge), Some(second_request)) = (challenge, second_request) else {
             return Ok(response);
         };
-        let token = tokens.answer_challenge(token, challenge).await.map_err(no_token)?;
-        let response = with_token(again, Some(token)).send().await.map_err(request_failed)?;
+        let token = tokens.answer_challenge(token, challenge).await.map_err(token_failure)?;
+        let response = with_token(second_request, Some(token)).send().await;
+        let response = response.map_err(request_failed)?;
         let challenge = Challenge::of(response.status(), response.headers());
         match challenge.and_then(|challenge| tokens.refused_again(&challenge)) {
-            Some(failure) => Err(no_token(failure)),
+            Some(failure) => Err(token_failure(failure)),
             None => Ok(response),
         }
     }
@@ -196,21 +198,21 @@ impl HttpSender {
         if !content_type.starts_with(JSON) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
-        let body = read(response, MCP_MESSAGE_BYTES_MAX)
+        let body = read_body(response, MCP_MESSAGE_BYTES_MAX)
             .await?
             .ok_or(Failure::Client(HttpFailure::TooLarge))?;
         let message = message::parse(body).map_err(|error| Failure::Client(error.into()))?;
         Ok(StreamableHttpPostResponse::Json(message, session))
     }
 
-    /// Returns the JSON-RPC error that an error response contains. Without one, the status is the error.
+    /// Returns the JSON-RPC error that an error response contains. If it contains none, the status is the error.
     async fn error_response(
         &self,
         response: Response,
         session: Option<String>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status();
-        let body = read(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
+        let body = read_body(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
         if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
             return Ok(StreamableHttpPostResponse::Json(message, session));
         }
@@ -252,8 +254,8 @@ impl HttpSender {
 
 /// Reads a stream of events until its response, and returns the response as one message.
 ///
-/// From a list of tools, the protocol library learns which of their arguments are sent as headers. It misses a list
-/// whose stream ends before the library has processed the last event.
+/// The protocol library learns from a list of tools which of the tools' arguments are sent as headers. The library
+/// misses a list if the stream ends before the library has processed the last event.
 async fn read_to_response(mut events: Events) -> StreamableHttpPostResponse {
     while let Some(Ok(event)) = events.next().await {
         let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
@@ -352,7 +354,7 @@ impl StreamableHttpClient for HttpSender {
 }
 
 /// Reads a body of limited size. `None` if it is larger.
-async fn read(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
+async fn read_body(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(request_failed)? {
         if body.len() + piece.len() > bytes_max {

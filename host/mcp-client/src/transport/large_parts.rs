@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 /// The parts of a result that can be large. They are deserialized one by one, apart from the rest of the result.
 ///
-/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it tries. So
-/// the large parts are taken out first.
+/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it
+/// tries. So the large parts are taken out first.
 #[derive(Default)]
 pub(super) struct LargeParts {
     tools: Option<Vec<Tool>>,
@@ -16,7 +16,7 @@ pub(super) struct LargeParts {
 }
 
 impl LargeParts {
-    /// Takes the parts out of the result of a message, and leaves empty ones.
+    /// Takes the parts out of the result of a message, and leaves empty values.
     ///
     /// # Errors
     /// If a part does not have its type.
@@ -44,9 +44,9 @@ impl LargeParts {
         };
         match &mut response.result {
             ServerResult::ListToolsResult(list) => list.tools = self.tools.unwrap_or_default(),
-            ServerResult::CallToolResult(called) => {
-                called.content = self.content.unwrap_or_default();
-                called.structured_content = self.structured;
+            ServerResult::CallToolResult(call_result) => {
+                call_result.content = self.content.unwrap_or_default();
+                call_result.structured_content = self.structured;
             }
             _ => {}
         }

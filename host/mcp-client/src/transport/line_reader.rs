@@ -20,7 +20,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Returns the next line without its end, or `None` at the end of the input. An incomplete last line is dropped.
+    /// Returns the next line without its line feed, or `None` at the end of the input. An incomplete last line is
+    /// dropped.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] for a line that is too long; no further line can be read.

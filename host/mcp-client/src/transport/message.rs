@@ -9,8 +9,8 @@ use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_part_count, printable};
 
-/// The maximum length of the type of an unsupported block that its replacement names, in characters. A longer type is left
-/// out and not cut, because a secret that is cut would not be recognized later.
+/// The maximum length, in characters, of the type that the notice about an unsupported block names. A longer type is
+/// left out. It is not cut, because the redaction would not recognise a part of a secret.
 const TYPE_CHARS_MAX: usize = 60;
 
 /// The reason why a message is not used.
@@ -29,7 +29,8 @@ pub(crate) enum MessageError {
 /// Parses a message. Takes ownership of the text, to free its memory before the message is deserialized.
 ///
 /// # Errors
-/// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not counted.
+/// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not
+/// counted, so [`MessageError::TooManyRequests`] does not occur.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);
@@ -85,7 +86,7 @@ fn repair(result: &mut Value) {
     }
 }
 
-/// Returns the replacement of a block with an unknown type.
+/// Returns the notice that replaces a block with an unsupported type or without a required field.
 fn unsupported_notice(kind: &str) -> String {
     let kind = printable(kind);
     if kind.chars().nth(TYPE_CHARS_MAX).is_some() {
@@ -94,7 +95,7 @@ fn unsupported_notice(kind: &str) -> String {
     format!("[content of the unsupported type `{kind}`]")
 }
 
-/// Removes unused fields of a tool, and cuts its description. Returns whether the tool is valid.
+/// Removes unused fields of a tool, and cuts a description that is too long. Returns whether the tool is valid.
 fn repair_tool(tool: &mut Value) -> bool {
     let Some(fields) = tool.as_object_mut() else {
         return false;
@@ -116,18 +117,18 @@ fn repair_tool(tool: &mut Value) -> bool {
 
 /// Returns whether a block of content has a supported type and the fields of this type.
 fn is_supported(block: &Value) -> bool {
-    let has = |value: &Value, fields: &[&str]| {
+    let has_strings = |value: &Value, fields: &[&str]| {
         fields
             .iter()
             .all(|field| value.get(field).is_some_and(Value::is_string))
     };
     match block.get("type").and_then(Value::as_str) {
-        Some("text") => has(block, &["text"]),
-        Some("image" | "audio") => has(block, &["data", "mimeType"]),
-        Some("resource_link") => has(block, &["uri", "name"]),
-        Some("resource") => block
-            .get("resource")
-            .is_some_and(|resource| has(resource, &["uri"]) && (has(resource, &["text"]) || has(resource, &["blob"]))),
+        Some("text") => has_strings(block, &["text"]),
+        Some("image" | "audio") => has_strings(block, &["data", "mimeType"]),
+        Some("resource_link") => has_strings(block, &["uri", "name"]),
+        Some("resource") => block.get("resource").is_some_and(|resource| {
+            has_strings(resource, &["uri"]) && (has_strings(resource, &["text"]) || has_strings(resource, &["blob"]))
+        }),
         _ => false,
     }
 }
@@ -172,10 +173,10 @@ mod tests {
             {"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}, {"type": long},
         ]);
         let result = result(json!({"resultType": "complete", "content": content}));
-        let ServerResult::CallToolResult(called) = result else {
+        let ServerResult::CallToolResult(call_result) = result else {
             panic!("{result:?}");
         };
-        let texts: Vec<_> = called.content.iter().filter_map(|block| block.as_text()).collect();
+        let texts: Vec<_> = call_result.content.iter().filter_map(|block| block.as_text()).collect();
         assert_eq!(texts.len(), 4);
         assert_eq!(texts[1].text, "[content of the unsupported type `hologram`]");
         assert_eq!(texts[3].text, "[content of an unsupported type]", "no part of a secret");
@@ -183,17 +184,24 @@ mod tests {
 
     #[test]
     fn structured_content_and_its_absence_are_kept() {
-        let called = |value: Value| match result(value) {
-            ServerResult::CallToolResult(called) => called,
+        let call_result = |value: Value| match result(value) {
+            ServerResult::CallToolResult(call_result) => call_result,
             other => panic!("{other:?}"),
         };
-        let both = called(json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": [1, {}]}}));
-        assert_eq!(both.structured_content, Some(json!({"n": [1, {}]})));
-        assert_eq!(both.content[0].as_text().unwrap().text, "a");
-        let only = called(json!({"structuredContent": null}));
-        assert_eq!((only.structured_content, only.content.len()), (Some(Value::Null), 0));
-        let none = called(json!({"content": [], "isError": true}));
-        assert_eq!((none.structured_content, none.is_error), (None, Some(true)));
+        let with_both =
+            call_result(json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": [1, {}]}}));
+        assert_eq!(with_both.structured_content, Some(json!({"n": [1, {}]})));
+        assert_eq!(with_both.content[0].as_text().unwrap().text, "a");
+        let structured_only = call_result(json!({"structuredContent": null}));
+        assert_eq!(
+            (structured_only.structured_content, structured_only.content.len()),
+            (Some(Value::Null), 0)
+        );
+        let unstructured = call_result(json!({"content": [], "isError": true}));
+        assert_eq!(
+            (unstructured.structured_content, unstructured.is_error),
+            (None, Some(true))
+        );
     }
 
     // attack: G9
@@ -205,7 +213,7 @@ mod tests {
         assert_eq!(
             parse(text.as_bytes()).unwrap_err(),
             MessageError::NotAMessage,
-            "text has one part"
+            "a string counts as one part, whatever it contains"
         );
         assert_eq!(parse(b"hello").unwrap_err(), MessageError::NotJson);
         assert_eq!(parse("[".repeat(200).as_bytes()).unwrap_err(), MessageError::NotJson);

@@ -2,24 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-/// Finds the file of a program, or returns `None` if no executable file exists. A path with more than one component is relative
-/// to `directory`, or else to the current directory. A name is looked up in the absolute directories of `path`, the value of
-/// the variable `PATH`: in a relative one, the current directory would decide what is executed.
+/// Finds the file of a program, or returns `None` if no executable file exists. A path with more than one component is
+/// relative to `directory`, or to the current directory if `directory` is `None`. A name is looked up in the absolute
+/// directories of `path`, the value of the variable `PATH`. Relative directories are skipped, because the current
+/// directory would then decide which program is executed.
 pub(super) fn find(program: &str, path: Option<&str>, directory: Option<&Path>) -> Option<PathBuf> {
     let program_path = Path::new(program);
     if program_path.components().count() > 1 || program_path.is_absolute() {
-        let full = directory.map_or_else(|| program_path.to_owned(), |directory| directory.join(program_path));
-        return is_executable(&full).then_some(full);
+        let file = directory.map_or_else(|| program_path.to_owned(), |directory| directory.join(program_path));
+        return is_executable(&file).then_some(file);
     }
     let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());
-    let names = names(program);
+    let names = file_names(program);
     directories
         .flat_map(|directory| names.iter().map(move |name| directory.join(name)).collect::<Vec<_>>())
         .find(|candidate| is_executable(candidate))
 }
 
 /// Returns the file names of a program.
-fn names(program: &str) -> Vec<String> {
+fn file_names(program: &str) -> Vec<String> {
     let mut names = vec![program.to_owned()];
     if cfg!(windows) {
         names.extend(["exe", "cmd", "bat"].map(|extension| format!("{program}.{extension}")));

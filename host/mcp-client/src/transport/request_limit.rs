@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Maximum number of requests of a server in one window. Questions, inferences and pings are rare.
 const REQUESTS_MAX: u32 = 600;
 
-/// The length of a window.
+/// The length of a window in which requests are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Limits the requests that a server sends on one connection in each window. Clones share the count.
@@ -22,7 +22,7 @@ struct RequestWindow {
 }
 
 impl RequestLimit {
-    /// Counts a request. Returns whether it may be answered; the first excess request of a window is logged.
+    /// Counts a request, and returns whether it may be answered. The first excess request of a window is logged.
     pub(super) fn admit(&self) -> bool {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.start.is_none_or(|start| start.elapsed() >= WINDOW) {

@@ -45,17 +45,17 @@ pub(super) fn events(
     });
     // After an error, nothing more is read.
     let limited = limited.scan(false, |has_failed, piece| {
-        let is_over = std::mem::replace(has_failed, piece.is_err());
-        future::ready((!is_over).then_some(piece))
+        let had_failed = std::mem::replace(has_failed, piece.is_err());
+        future::ready((!had_failed).then_some(piece))
     });
     SseStream::from_bytes_stream(limited)
         .map(move |event| event.and_then(|event| checked_event(event, &requests)))
         .boxed()
 }
 
-/// Returns the events of a body that the server keeps open. The stream ends if the body is silent for too long, because the
-/// connection may be dead. It also ends in place of an error: after the end of a stream, the protocol library waits before it
-/// reopens the stream; after an error, it does not wait.
+/// Returns the events of a body that the server keeps open. The stream ends if the body is silent for too long, because
+/// the connection may be dead. It also ends in place of an error: after the end of a stream, the protocol library waits
+/// before it reopens the stream; after an error, it does not wait.
 pub(super) fn lasting_events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,

@@ -2,10 +2,11 @@
 
 use url::{Host, Url};
 
-/// Checks that an address is `https`, or `http` on this machine, and has neither a user name nor a password.
+/// Checks that a URL has the scheme `https`, or `http` with a loopback host, and has neither a user name nor a
+/// password.
 ///
 /// # Errors
-/// The reason why it is refused.
+/// The reason why the URL is refused.
 pub(crate) fn check_address(url: &Url) -> Result<(), &'static str> {
     match url.scheme() {
         "https" => {}

@@ -20,7 +20,7 @@ const VALUE_BYTES_MIN: usize = 8;
 /// The maximum number of obtained tokens that are redacted: the newest ones. Older tokens have been replaced.
 const TOKENS_MAX: usize = 16;
 
-/// The secrets that a server received, which must not come back in its results, errors and diagnostics. Clones share them.
+/// The secrets that a server received, which must not appear in its results, errors and diagnostics. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Redaction(Arc<RwLock<Secrets>>);
 
@@ -34,20 +34,20 @@ struct Secrets {
 impl Secrets {
     /// Returns all secrets, the longest first, because a shorter secret can be a part of a longer one.
     fn longest_first(&self) -> Vec<&str> {
-        let all = self.permanent.iter().chain(&self.tokens);
-        let mut all: Vec<&str> = all.map(|secret| secret.as_str()).collect();
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        all
+        let secrets = self.permanent.iter().chain(&self.tokens);
+        let mut secrets: Vec<&str> = secrets.map(|secret| secret.as_str()).collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets
     }
 
     fn has(&self, secret: &str) -> bool {
-        let mut all = self.permanent.iter().chain(&self.tokens);
-        all.any(|existing| existing.as_str() == secret)
+        let mut secrets = self.permanent.iter().chain(&self.tokens);
+        secrets.any(|existing| existing.as_str() == secret)
     }
 }
 
 impl Redaction {
-    /// Adds a secret that is redacted for good, such as one of the configuration.
+    /// Adds a secret that is redacted permanently, such as one of the configuration.
     /// A value that is too short to be redacted is ignored.
     pub(crate) fn add(&self, secret: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -56,8 +56,8 @@ impl Redaction {
         }
     }
 
-    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are too
-    /// many.
+    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are
+    /// too many.
     pub(crate) fn add_token(&self, token: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if token.len() < VALUE_BYTES_MIN || secrets.has(token) {
@@ -76,8 +76,8 @@ impl Redaction {
     /// Returns whether a text contains a secret.
     pub(crate) fn applies_to(&self, text: &str) -> bool {
         let secrets = self.secrets();
-        let mut all = secrets.permanent.iter().chain(&secrets.tokens);
-        all.any(|secret| text.contains(secret.as_str()))
+        let mut permanent_and_tokens = secrets.permanent.iter().chain(&secrets.tokens);
+        permanent_and_tokens.any(|secret| text.contains(secret.as_str()))
     }
 
     /// Replaces all secrets in a text.
@@ -96,8 +96,8 @@ impl Redaction {
         self.redact_text(printable(text))
     }
 
-    /// Returns the beginning of untrusted text. Secrets are replaced before the text is cut, so that no part of a
-    /// secret is left.
+    /// Returns the first `chars_max` characters of untrusted text, without control characters. Secrets are replaced
+    /// before the text is cut, so that no part of a secret remains.
     pub(crate) fn beginning(&self, text: &str, chars_max: usize) -> String {
         self.printable(text).chars().take(chars_max).collect()
     }
@@ -107,10 +107,11 @@ impl Redaction {
         quoted(&self.printable(text))
     }
 
-    /// Removes the end of a secret from the start of a text that was cut there. An end that is too short to be redacted stays.
+    /// Removes the end of a secret from the start of a text that was cut there. An end that is too short to be redacted
+    /// stays.
     pub(crate) fn without_cut_beginning<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.ends_with(part);
-        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        let ends = text.char_indices().map(|(index, _)| index).chain([text.len()]);
         self.longest_part(ends, |end| &text[..end], is_part)
             .map_or(text, |part| &text[part.len()..])
     }
@@ -119,13 +120,13 @@ impl Redaction {
     /// redacted stays.
     pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
-        let starts = text.char_indices().map(|(at, _)| at);
+        let starts = text.char_indices().map(|(index, _)| index);
         self.longest_part(starts, |start| &text[start..], is_part)
             .map_or(text, |part| &text[..text.len() - part.len()])
     }
 
-    /// Returns the longest of the parts at these positions of a text that is a part of a secret, as `is_part(part, secret)`
-    /// decides.
+    /// Returns the longest part of a text for which `is_part(part, secret)` is true for a secret. `part_at` returns the
+    /// part for a position.
     fn longest_part<'t>(
         &self,
         positions: impl Iterator<Item = usize>,
@@ -133,13 +134,13 @@ impl Redaction {
         is_part: impl Fn(&str, &str) -> bool,
     ) -> Option<&'t str> {
         let secrets = self.secrets();
-        let all = secrets.longest_first();
-        let longest = all.first().map_or(0, |secret| secret.len());
+        let longest_first = secrets.longest_first();
+        let secret_bytes_max = longest_first.first().map_or(0, |secret| secret.len());
         let parts = positions
             .map(part_at)
-            .filter(|part| (VALUE_BYTES_MIN..longest).contains(&part.len()));
+            .filter(|part| (VALUE_BYTES_MIN..secret_bytes_max).contains(&part.len()));
         parts
-            .filter(|part| all.iter().any(|secret| is_part(part, secret)))
+            .filter(|part| longest_first.iter().any(|secret| is_part(part, secret)))
             .max_by_key(|part| part.len())
     }
 
@@ -209,16 +210,16 @@ mod tests {
         };
         let text = format!("the key {secret} and {secret}");
         for length in 0..text.chars().count() {
-            let cut: String = text.chars().take(length).collect();
-            let rest: String = text.chars().skip(length).collect();
+            let cut_beginning: String = text.chars().take(length).collect();
+            let cut_end: String = text.chars().skip(length).collect();
             assert!(!has_part(&redaction.beginning(&text, length)), "{length}");
             assert!(
-                !has_part(&redaction.redact_text(redaction.without_cut_end(&cut).to_owned())),
-                "{cut}"
+                !has_part(&redaction.redact_text(redaction.without_cut_end(&cut_beginning).to_owned())),
+                "{cut_beginning}"
             );
             assert!(
-                !has_part(&redaction.redact_text(redaction.without_cut_beginning(&rest).to_owned())),
-                "{rest}"
+                !has_part(&redaction.redact_text(redaction.without_cut_beginning(&cut_end).to_owned())),
+                "{cut_end}"
             );
         }
         assert_eq!(redaction.beginning(&text, 11), "the key [re");

@@ -9,11 +9,12 @@ use zeroize::Zeroizing;
 use super::source::ValueSource;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// A setting whose value is text, a secret, an environment variable of the host, a value of the caller's context, or a mixture.
+/// A setting whose value is text, a secret, an environment variable of the host, a value of the caller's context, or a
+/// mixture.
 ///
 /// In `mcp.toml`, text is a string and everything else is a table: `{ secret = "github-token" }`, `{ env = "TOKEN" }`,
-/// `{ context = "token" }`, each with an optional `prefix`. Its `Display` and `Debug` forms show literal text, and only the
-/// names of the other sources.
+/// `{ context = "token" }`, each with an optional `prefix`. Its `Display` and `Debug` forms show literal text, and only
+/// the names of the other sources.
 ///
 /// ```
 /// use toolwit_mcp_client::Setting;
@@ -34,7 +35,7 @@ enum Part {
 }
 
 impl Setting {
-    /// Returns a setting with this value.
+    /// Returns a setting whose value is this text.
     #[must_use]
     pub fn text(value: impl Into<String>) -> Self {
         Self(vec![Part::Text(value.into())])
@@ -68,13 +69,13 @@ impl Setting {
         self
     }
 
-    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${` without a
-    /// `}` is literal text.
+    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${`
+    /// without a `}` is literal text.
     #[must_use]
     pub fn expand(text: &str) -> Self {
         let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
+        let mut unparsed = text;
+        while let Some((before, after)) = unparsed.split_once("${") {
             let Some((inside, after)) = after.split_once('}') else {
                 break;
             };
@@ -89,10 +90,10 @@ impl Setting {
                 name: name.to_owned(),
                 default,
             });
-            rest = after;
+            unparsed = after;
         }
-        if !rest.is_empty() || parts.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+        if !unparsed.is_empty() || parts.is_empty() {
+            parts.push(Part::Text(unparsed.to_owned()));
         }
         Self(parts)
     }
@@ -105,8 +106,8 @@ impl Setting {
         })
     }
 
-    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value must not
-    /// be shown.
+    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value
+    /// must not be shown.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
         self.0.iter().any(|part| !matches!(part, Part::Text(_)))
@@ -120,10 +121,11 @@ impl Setting {
         }
     }
 
-    /// Returns the value.
+    /// Returns the value: the parts, each from its source, in their order.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingKey`] if a source does not have a part of the value; the error of the source if it cannot be read.
+    /// [`ErrorKind::MissingKey`] if a source does not have its part of the value; the error of the source if a secret
+    /// cannot be read.
     pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
         let mut value = Zeroizing::new(String::new());
         for part in &self.0 {
@@ -237,7 +239,7 @@ impl<'de> Deserialize<'de> for Setting {
 mod tests {
     use super::*;
 
-    /// Has the secret `key` and the variable `HOME`.
+    /// A source with the secret `key` and the variable `HOME`.
     struct Values;
 
     impl ValueSource for Values {

@@ -4,8 +4,8 @@ use zeroize::Zeroizing;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Looks up the secrets and environment variables that the configuration of a server names. The library reads neither by
-/// itself.
+/// Looks up the secrets and environment variables that the configuration of a server names. The library reads them
+/// only through this trait.
 pub trait ValueSource: Send + Sync {
     /// Returns a secret, or `None` if it does not exist.
     ///
@@ -20,7 +20,8 @@ pub trait ValueSource: Send + Sync {
     ///
     /// # Errors
     /// If the secret cannot be stored. Calls to the server then fail with the message of the error, which must not
-    /// contain the value. Each call tries to store it again, until the connection ends and the value is lost.
+    /// contain the value. Each call tries to store the value again. When the connection ends, an unstored value is
+    /// lost.
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
         let _ = value;
         let message = format!("the secret `{name}` cannot be replaced: its source does not store values");

@@ -1,4 +1,4 @@
-//! The approver of all calls of a client.
+//! The approver that asks the user of an MCP client.
 
 use async_trait::async_trait;
 
@@ -71,7 +71,7 @@ fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputReques
     }
 }
 
-/// Refuses a call about which no person can be asked, and states how it can be allowed.
+/// Returns the answer for a call about which the user cannot be asked. Its reason states how the call can be allowed.
 fn unanswered(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(

@@ -8,15 +8,14 @@ use serde_json::Value;
 use toolwit::tool::text::{is_printable, printable};
 use toolwit::tool::{Approval, ApprovalRequest};
 
-/// The field of the form with the decision.
+/// The form field that holds the decision.
 const ALLOW: &str = "allow";
 
 /// Maximum length of a question, in bytes. A person cannot check more, and clients cut longer texts.
 const QUESTION_BYTES_MAX: usize = 8 << 10;
 
-/// Returns the question about a call: the tool, exactly the arguments with which it runs, its effect, the rights that it would
-/// use, and the tools that call it.
-/// `None` if the question is too long to be shown in full.
+/// Returns the question about a call: the tool, its exact arguments, its effect, the rights that it would use, and the
+/// tools that call it. `None` if the question is too long to be shown in full.
 pub(super) fn form(request: &ApprovalRequest) -> Option<ElicitRequest> {
     let message = question(request);
     if message.len() > QUESTION_BYTES_MAX {
@@ -54,7 +53,7 @@ fn question(request: &ApprovalRequest) -> String {
     message
 }
 
-/// Replaces each character that is not printable by its Unicode escape, so that no text can hide in the arguments.
+/// Replaces each character that is not printable by its Unicode escape, so that no text of the question is invisible.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if is_printable(c) {
@@ -66,7 +65,7 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// Returns the decision of a filled form.
+/// Returns the decision that the client's answer to a form contains.
 pub(super) fn decision(answer: &Value) -> Approval {
     let Ok(result) = serde_json::from_value::<ElicitResult>(answer.clone()) else {
         return Approval::Unanswered {

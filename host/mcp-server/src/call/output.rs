@@ -12,11 +12,11 @@ use tokio::task::JoinHandle;
 use crate::wire::Notes;
 use toolwit::tool::OutputSink;
 
-/// Maximum number of progress messages that wait for a slow client. Further ones are dropped, because a later message
-/// replaces them.
+/// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because a later
+/// message replaces them.
 const PROGRESS_WAITING_MAX: usize = 64;
 
-/// Maximum number of messages to the user of one call.
+/// Maximum number of messages of one call to the user. Further messages are dropped.
 const NOTES_MAX: usize = 100;
 
 /// Maximum time to send the remaining progress of a call before its result.
@@ -60,7 +60,7 @@ impl ProgressTask {
         self.output.clone()
     }
 
-    /// Sends the remaining progress, and returns the messages to the user. The output ignores everything from now on.
+    /// Sends the remaining progress, and returns the messages to the user. Further progress is ignored.
     pub(super) async fn finish(self) -> Notes {
         lock(&self.output.progress).take();
         if let Some(mut task) = self.task
@@ -72,7 +72,8 @@ impl ProgressTask {
     }
 }
 
-/// Sends progress until the call ends. The number of the message is the progress, since a tool reports text only.
+/// Sends progress until the call ends. The progress value is the number of the message, because a tool reports only
+/// text.
 async fn send(peer: Peer<RoleServer>, token: ProgressToken, mut messages: mpsc::Receiver<String>) {
     let mut progress = 0.0;
     while let Some(text) = messages.recv().await {

@@ -1,4 +1,4 @@
-//! Calling a tool of a session.
+//! Calls a tool of a session.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct CallOutcome {
     pub(crate) notes: Notes,
 }
 
-/// The request of a call, and how the client is notified.
+/// The request of a call, its principal, and the ways to ask and notify the client.
 pub(crate) struct CallRequest<'r> {
     pub(crate) principal: &'r Principal,
     pub(crate) request: &'r RequestContext<RoleServer>,
@@ -34,7 +34,8 @@ pub(crate) struct CallRequest<'r> {
 }
 
 /// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
-/// notifications. The standard output, the standard error and the log of a guest become a debug message of the client's log.
+/// notifications. If the call returns a result, the standard output, the standard error and the log of the guest become
+/// one debug message in the client's log.
 pub(crate) async fn call(
     tools: &ToolSession,
     name: &str,

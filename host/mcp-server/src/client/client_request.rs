@@ -36,10 +36,10 @@ pub enum ClientRequest {
 }
 
 impl ClientRequest {
-    /// Converts to the form of the protocol.
+    /// Converts the request to its protocol type.
     ///
     /// # Errors
-    /// If the schema of a form is not one that the protocol allows.
+    /// If the protocol does not allow the schema of a form.
     pub(super) fn to_wire(&self) -> Result<InputRequest, Error> {
         Ok(match self {
             Self::Form { message, schema } => {
@@ -63,10 +63,10 @@ impl ClientRequest {
     }
 }
 
-/// Returns the capability that a client lacks for a request, or `None` if it lacks none.
+/// Returns the capability that a client lacks for a request, or `None` if it has the capability.
 pub(super) fn missing_capability(request: &InputRequest, client: &ClientCapabilities) -> Option<ClientCapabilities> {
     let mut missing = ClientCapabilities::default();
-    let has_it = match request {
+    let has_capability = match request {
         InputRequest::Elicitation(_) => {
             missing.elicitation = Some(ElicitationCapability::default());
             // A client that declares no mode supports forms.
@@ -83,7 +83,7 @@ pub(super) fn missing_capability(request: &InputRequest, client: &ClientCapabili
         }
         _ => false,
     };
-    (!has_it).then_some(missing)
+    (!has_capability).then_some(missing)
 }
 
 /// Returns the name of the capability for a request.
@@ -95,7 +95,7 @@ pub(super) fn capability_name(request: &InputRequest) -> &'static str {
     }
 }
 
-/// Converts to a request that is sent during a call.
+/// Converts a request for input to a request that the server sends during a call.
 pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
     match request {
         InputRequest::Elicitation(form) => Some(ServerRequest::ElicitRequest(form)),
@@ -105,7 +105,7 @@ pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
     }
 }
 
-/// Returns the JSON of an answer.
+/// Returns the JSON of an answer. `None` if it answers another kind of request.
 pub(super) fn answer_value(answer: ClientResult) -> Option<Value> {
     match answer {
         ClientResult::ElicitResult(answer) => serde_json::to_value(answer).ok(),

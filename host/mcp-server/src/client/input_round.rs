@@ -27,9 +27,9 @@ pub(crate) struct InputRound {
 struct RoundState {
     /// The user's decision about a call, which came with the request. It is used once.
     decision: Option<(CallDigest, Value)>,
-    /// The state of the earlier rounds, which the next one continues.
+    /// The state of the earlier rounds, which the next round receives.
     question_state: QuestionState,
-    /// The requests with which the call ends.
+    /// The requests to the client with which the call ends.
     requests: InputRequests,
     /// The capabilities that the call needs, and the client does not have.
     missing_capabilities: Option<ClientCapabilities>,
@@ -40,7 +40,8 @@ impl InputRound {
     /// sealed state.
     ///
     /// # Errors
-    /// If the state was not sealed for this request, was used already, or has expired, or if too many states were used.
+    /// If the state was not sealed for this request, was used already, or has expired, or if the principal or its group
+    /// has used too many states.
     pub(crate) fn begin(
         sealer: &QuestionSealer,
         binding: &QuestionBinding<'_>,
@@ -70,10 +71,10 @@ impl InputRound {
         })
     }
 
-    /// Takes the user's decision about a call. `None` if the request has none, or has one about another call.
+    /// Takes the user's decision about a call. `None` if the request has no decision, or one about another call.
     pub(crate) fn take_decision(&self, call_digest: &CallDigest) -> Option<Value> {
-        let (answered, answer) = self.state().decision.take()?;
-        (answered == *call_digest).then_some(answer)
+        let (answered_digest, answer) = self.state().decision.take()?;
+        (answered_digest == *call_digest).then_some(answer)
     }
 
     /// Returns whether the call was approved in an earlier round.
@@ -93,8 +94,8 @@ impl InputRound {
         state.requests.insert(APPROVAL.to_owned(), form);
     }
 
-    /// Returns the answers to requests. `None` if one is missing or has the wrong form: the requests without an answer are
-    /// added, and the call ends with them.
+    /// Returns the answers to requests. If an answer is missing or has the wrong form, its request is added to those
+    /// with which the call ends. `None` if there is such a request.
     pub(crate) fn ask(&self, requests: BTreeMap<String, InputRequest>) -> Option<BTreeMap<String, Value>> {
         let mut state = self.state();
         let mut answers = BTreeMap::new();
@@ -111,7 +112,7 @@ impl InputRound {
         state.requests.is_empty().then_some(answers)
     }
 
-    /// Records that the call needs capabilities which the client lacks. The request then ends with an error.
+    /// Records the capabilities that the call needs and the client lacks. The request then ends with an error.
     pub(crate) fn require(&self, missing: ClientCapabilities) {
         self.state().missing_capabilities = Some(missing);
     }
@@ -119,7 +120,8 @@ impl InputRound {
     /// Returns the result that asks the client, if the call ended with a question.
     ///
     /// # Errors
-    /// If the client lacks a capability, the answers of the earlier rounds are too long, or the system has no randomness.
+    /// If the client lacks a capability, the answers of the earlier rounds are too long, or the system has no
+    /// randomness.
     pub(crate) fn question(
         &self,
         sealer: &QuestionSealer,

@@ -20,7 +20,7 @@ use super::task_slot::TaskSlot;
 use toolwit::tool::{CallChain, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
-/// Maximum time that the client has to answer a request.
+/// Maximum time that the client has to answer a request, the wait for earlier questions included.
 const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
 
 const TOO_LATE: &str = "the user did not answer in time";
@@ -50,7 +50,8 @@ pub struct McpClient {
     capabilities: Arc<ClientCapabilities>,
     log_min: Option<LogLevel>,
     outbox: mpsc::Sender<OutgoingMessage>,
-    /// The round of a request without a session; otherwise the server sends requests during the call.
+    /// The round of a request without a session. With a session, it is `None`, and the server sends requests during the
+    /// call.
     round: Option<Arc<InputRound>>,
     /// The task that the call may become.
     slot: TaskSlot,
@@ -96,19 +97,19 @@ impl McpClient {
 
     /// Sends requests to the client, and returns its answers under the same keys.
     ///
-    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers. The
-    /// tool then runs again from its start: it must ask before it changes anything. An answer to an earlier question is
-    /// returned at once, so that a tool can ask several times, with different keys.
+    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers.
+    /// The tool then runs again from its start: it must ask before it changes anything. An answer to an earlier
+    /// question is returned at once, so that a tool can ask several times, with different keys.
     ///
     /// # Errors
-    /// If a request is invalid, a key is the reserved `approval`, or the client lacks a capability, does not answer, or answers
-    /// only when it repeats the call. From revision 2026-07-28 also if another tool calls this one, unless the call is a task.
-    /// The tool must return the error.
+    /// If a request is invalid, a key is the reserved `approval`, or the client lacks a capability, does not answer, or
+    /// answers only when it repeats the call. From revision 2026-07-28 also if another tool calls this one, unless the
+    /// call is a task. The tool must return the error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,
     ) -> Result<BTreeMap<String, Value>, ToolError> {
-        let mut wire = BTreeMap::new();
+        let mut wire_requests = BTreeMap::new();
         for (key, request) in requests {
             let key = key.into();
             if key == APPROVAL {
@@ -119,9 +120,9 @@ impl McpClient {
                     message,
                 )));
             }
-            wire.insert(key, request.to_wire().map_err(ToolError::Operator)?);
+            wire_requests.insert(key, request.to_wire().map_err(ToolError::Operator)?);
         }
-        for request in wire.values() {
+        for request in wire_requests.values() {
             if let Some(missing) = missing_capability(request, &self.capabilities) {
                 if let Some(round) = &self.round {
                     round.require(missing);
@@ -133,15 +134,17 @@ impl McpClient {
             }
         }
         if let Some(task) = self.slot.task() {
-            return ask_in_task(task, wire).await;
+            return ask_in_task(task, wire_requests).await;
         }
         match &self.round {
             // The calling tools would run again when the client repeats the call.
             Some(_) if self.is_nested => Err(unanswered(
                 "another tool calls this one, so that the client cannot be asked",
             )),
-            Some(round) => round.ask(wire).ok_or_else(|| unanswered("the client is asked first")),
-            None => self.ask_now(wire).await,
+            Some(round) => round
+                .ask(wire_requests)
+                .ok_or_else(|| unanswered("the client is asked first")),
+            None => self.ask_now(wire_requests).await,
         }
     }
 
@@ -166,30 +169,30 @@ impl McpClient {
             let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(next_key(), request)).await;
             return answer.map_err(|_| TOO_LATE)?.map_err(|_| "the task was cancelled");
         }
-        let (answer, answered) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
         let question = OutgoingMessage::Question(Box::new(Question { request, answer }));
         if self.outbox.send(question).await.is_err() {
             return Err(GONE);
         }
         // Earlier questions may use a part of the time.
-        let answered = tokio::time::timeout(ANSWER_MAX, answered).await;
+        let answered = tokio::time::timeout(ANSWER_MAX, receiver).await;
         answered
             .map_err(|_| TOO_LATE)?
             .unwrap_or(Err("the client did not answer"))
     }
 
-    /// Returns whether the client answers a request of the protocol.
+    /// Returns whether the client has the capability for a request.
     pub(crate) fn offers(&self, request: &InputRequest) -> bool {
         missing_capability(request, &self.capabilities).is_none()
     }
 
-    /// Returns the round of a request without a session. A task has none.
+    /// Returns the round of a request without a session. `None` if the call has become a task.
     pub(crate) fn round(&self) -> Option<&InputRound> {
         self.round.as_deref().filter(|_| self.slot.task().is_none())
     }
 
-    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot
-    /// receive is dropped, and so is one of a call that became a task.
+    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client
+    /// cannot receive is dropped, and so is one of a call that became a task.
     pub fn log(&self, level: LogLevel, logger: &str, data: Value) {
         let has_stream = self.slot.task().is_none();
         if has_stream && self.log_min.is_some_and(|min| level >= min) {
@@ -211,7 +214,7 @@ async fn ask_in_task(
     task: &TaskContext,
     requests: BTreeMap<String, InputRequest>,
 ) -> Result<BTreeMap<String, Value>, ToolError> {
-    let asked = requests.into_iter().map(|(key, request)| async move {
+    let questions = requests.into_iter().map(|(key, request)| async move {
         let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(key.clone(), request.clone())).await;
         let answer = answer.map_err(|_| unanswered(TOO_LATE))?;
         let answer = answer.map_err(|_| unanswered("the task was cancelled, or asks twice under one key"))?;
@@ -221,12 +224,12 @@ async fn ask_in_task(
             Err(unanswered("the client sent an invalid answer"))
         }
     });
-    futures::future::try_join_all(asked)
+    futures::future::try_join_all(questions)
         .await
         .map(|answers| answers.into_iter().collect())
 }
 
-/// Returns a key for a question of a task: each key is used once.
+/// Returns a key for an approval question of a task. Each key is returned once.
 fn next_key() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{APPROVAL}-{}", NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,7 +1,8 @@
 //! The client that made a call: its questions to the user, its model, and its log.
 //!
-//! Up to revision 2025-11-25 the server sends requests during the call. From 2026-07-28 the call ends with a result that
-//! requires input, and the client repeats it with the answers and the state of the questions, which the server sealed.
+//! Up to revision 2025-11-25 the server sends requests during the call. From 2026-07-28 the call ends with a result
+//! that requires input, and the client repeats it with the answers and the state of the questions, which the server
+//! sealed.
 
 mod client_request;
 mod input_round;

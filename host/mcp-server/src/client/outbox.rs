@@ -16,7 +16,8 @@ use crate::open_streams::OpenStreams;
 /// The reason why a client that has no connection does not answer.
 pub(super) const GONE: &str = "the client is gone";
 
-/// Maximum number of messages that wait for a slow client. Further log messages are dropped.
+/// Maximum number of messages that wait for a slow client. Further log messages are dropped, and further questions
+/// wait.
 const WAITING_MAX: usize = 256;
 
 /// A message to the client of a call.
@@ -25,7 +26,8 @@ pub(super) enum OutgoingMessage {
     Log(LogMessage),
 }
 
-/// A request to the client, and the channel for its answer: the JSON of the result, or the reason why there is none.
+/// A request to the client, and the channel for its answer: the JSON of the result, or the reason why there is no
+/// result.
 pub(super) struct Question {
     pub(super) request: InputRequest,
     pub(super) answer: oneshot::Sender<Result<Value, &'static str>>,
@@ -48,12 +50,13 @@ impl LogMessage {
 pub(crate) struct Outbox {
     messages: mpsc::Receiver<OutgoingMessage>,
     peer: Peer<RoleServer>,
-    /// The open responses of a session over HTTP.
+    /// The open responses of a session over HTTP. `None` for other requests.
     streams: Option<OpenStreams>,
 }
 
 impl Outbox {
-    /// Creates the outbox of a request. Questions end if its client is gone.
+    /// Creates the outbox of a request, and its sender. Over HTTP, a question fails if the client of its session is
+    /// gone.
     pub(super) fn new(request: &RequestContext<RoleServer>) -> (mpsc::Sender<OutgoingMessage>, Self) {
         let (sender, messages) = mpsc::channel(WAITING_MAX);
         let parts = request.extensions.get::<http::request::Parts>();
@@ -77,7 +80,7 @@ impl Outbox {
         std::future::pending().await
     }
 
-    /// Sends the log messages that are left at the end of the call.
+    /// Sends the remaining log messages at the end of the call, and drops the remaining questions.
     pub(crate) async fn finish(mut self) {
         while let Ok(message) = self.messages.try_recv() {
             if let OutgoingMessage::Log(message) = message
@@ -92,17 +95,17 @@ impl Outbox {
 async fn ask(peer: &Peer<RoleServer>, streams: Option<&OpenStreams>, question: Question) {
     let Question { request, mut answer } = question;
     let Some(request) = server_request(request) else { return };
-    let gone = async {
+    let client_gone = async {
         match streams {
             Some(streams) => streams.closed().await,
             None => std::future::pending().await,
         }
     };
-    let answered = tokio::select! {
+    let outcome = tokio::select! {
         // The call was cancelled, or the user did not answer in time.
         () = answer.closed() => return,
-        () = gone => Err(GONE),
-        asked = peer.send_request(request) => match asked {
+        () = client_gone => Err(GONE),
+        response = peer.send_request(request) => match response {
             Ok(result) => answer_value(result).ok_or("the client sent an invalid answer"),
             Err(error) => {
                 tracing::warn!(%error, "a client did not answer a request");
@@ -110,5 +113,5 @@ async fn ask(peer: &Peer<RoleServer>, streams: Option<&OpenStreams>, question: Q
             }
         },
     };
-    drop(answer.send(answered));
+    drop(answer.send(outcome));
 }

@@ -18,6 +18,7 @@ use toolwit::Arguments;
 /// Maximum time between a question and its answer.
 const STATE_TTL: Duration = Duration::from_secs(10 * 60);
 
+/// The length of a seal, a keyed BLAKE3 hash.
 const SEAL_BYTES: usize = 32;
 
 /// Maximum size of a state, in bytes. The answers are most of it.
@@ -30,7 +31,7 @@ const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
 /// The state of a request between its rounds. The client can read it, but not change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct QuestionState {
-    /// The call about which the user is asked.
+    /// The call that the question asks the user to approve.
     pub(super) asked: Option<CallDigest>,
     /// The call that the user approved in an earlier round.
     pub(super) approved: Option<CallDigest>,
@@ -38,18 +39,18 @@ pub(super) struct QuestionState {
     pub(super) answers: BTreeMap<String, Value>,
 }
 
-/// Seals the states of questions, and opens each sealed state once. Only this process has the key, so that a state is invalid
+/// Seals the states of questions, and opens each sealed state once. Only this process has the key: a state is invalid
 /// after a restart.
 pub(crate) struct QuestionSealer {
     /// `None` if the system has no randomness; then nothing can be sealed or opened.
     key: Option<[u8; 32]>,
     start: Instant,
-    /// The states that were opened, with the milliseconds after `start` at which they expire.
+    /// The states that were opened. Their expiry is in milliseconds since `start`.
     redeemed: Mutex<RedeemedStates>,
 }
 
-/// The request to which a state is bound by its seal. A request of another principal, for another tool or prompt, or with other
-/// arguments cannot use the state.
+/// The request to which a state is bound by its seal. A request of another principal, for another tool or prompt, or
+/// with other arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
     /// The group of the principal, for the limit on opened states. It is not part of the seal.
@@ -97,8 +98,8 @@ impl QuestionSealer {
     /// Opens a sealed state. Each state can be opened once.
     ///
     /// # Errors
-    /// If it was not sealed here for this request, was opened already, or has expired, or if too many states of the principal
-    /// or its group were opened.
+    /// If the state was not sealed here for this request, was opened already, or has expired, or if too many states of
+    /// the principal or its group were opened.
     pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
         let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
         let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
@@ -107,8 +108,8 @@ impl QuestionSealer {
         if expected != *seal {
             return Err(INVALID);
         }
-        let (nonce, rest) = content.split_first_chunk::<NONCE_BYTES>().ok_or(INVALID)?;
-        let (expiry, payload) = rest.split_first_chunk::<8>().ok_or(INVALID)?;
+        let (nonce, expiry_and_payload) = content.split_first_chunk::<NONCE_BYTES>().ok_or(INVALID)?;
+        let (expiry, payload) = expiry_and_payload.split_first_chunk::<8>().ok_or(INVALID)?;
         let state = serde_json::from_slice(payload).map_err(|_| INVALID)?;
         let (expiry, now) = (u64::from_be_bytes(*expiry), self.now());
         if expiry <= now {
@@ -124,7 +125,7 @@ impl QuestionSealer {
         self.redeemed().share_among(groups);
     }
 
-    /// Forgets the opened states that have expired.
+    /// Removes the opened states that have expired.
     pub(crate) fn expire(&self) {
         let now = self.now();
         self.redeemed().expire(now);
@@ -165,7 +166,7 @@ fn sorted(value: &Value) -> Value {
                 .collect()
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
+        scalar => scalar.clone(),
     }
 }
 
@@ -184,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn subject() -> QuestionState {
+    fn asked_state() -> QuestionState {
         QuestionState {
             asked: Some([7; 32]),
             ..QuestionState::default()
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn state_is_opened_once_and_for_its_own_call_only() {
-        let (sealer, own) = (
+        let (sealer, call_arguments) = (
             QuestionSealer::default(),
             arguments(json!({"a": 1, "b": {"c": 2, "d": 3}})),
         );
@@ -207,53 +208,59 @@ mod tests {
             tool,
             arguments,
         };
-        let sealed = sealer.seal(&subject(), &binding("ann", "pay", &own)).unwrap();
-        let other = arguments(json!({"a": 2}));
+        let sealed = sealer
+            .seal(&asked_state(), &binding("ann", "pay", &call_arguments))
+            .unwrap();
+        let other_arguments = arguments(json!({"a": 2}));
         assert!(
-            sealer.redeem(&sealed, &binding("bob", "pay", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("bob", "pay", &call_arguments)).is_err(),
             "another principal"
         );
         assert!(
-            sealer.redeem(&sealed, &binding("ann", "get", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("ann", "get", &call_arguments)).is_err(),
             "another tool"
         );
         assert!(
-            sealer.redeem(&sealed, &binding("ann", "pay", &other)).is_err(),
+            sealer
+                .redeem(&sealed, &binding("ann", "pay", &other_arguments))
+                .is_err(),
             "other arguments"
         );
-        let elsewhere = QuestionSealer::default();
+        let other_sealer = QuestionSealer::default();
         assert!(
-            elsewhere.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
+            other_sealer
+                .redeem(&sealed, &binding("ann", "pay", &call_arguments))
+                .is_err(),
             "another key"
         );
         let reordered = arguments(json!({"b": {"d": 3, "c": 2}, "a": 1}));
         assert_eq!(
             sealer.redeem(&sealed, &binding("ann", "pay", &reordered)),
-            Ok(subject())
+            Ok(asked_state())
         );
         assert!(
-            sealer.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
+            sealer.redeem(&sealed, &binding("ann", "pay", &call_arguments)).is_err(),
             "a second time"
         );
     }
 
     #[test]
     fn forged_states_are_refused() {
-        let (sealer, own) = (QuestionSealer::default(), Arguments::new());
+        let (sealer, call_arguments) = (QuestionSealer::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
             group: "ann",
             tool: "pay",
-            arguments: &own,
+            arguments: &call_arguments,
         };
-        let sealed = sealer.seal(&subject(), &binding).unwrap();
+        let sealed = sealer.seal(&asked_state(), &binding).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
-        for at in 0..bytes.len() {
+        for index in 0..bytes.len() {
             let mut forged = bytes.clone();
-            forged[at] ^= 1;
+            forged[index] ^= 1;
             assert!(
                 sealer.redeem(&URL_SAFE_NO_PAD.encode(forged), &binding).is_err(),
-                "byte {at}"
+                "byte {index}"
             );
         }
         for text in ["", "x", "!", &sealed[..40]] {
@@ -261,21 +268,21 @@ mod tests {
         }
         assert_eq!(
             sealer.redeem(&sealed, &binding),
-            Ok(subject()),
+            Ok(asked_state()),
             "the refusals did not use it up"
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn state_expires() {
-        let (sealer, own) = (QuestionSealer::default(), Arguments::new());
+        let (sealer, call_arguments) = (QuestionSealer::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
             group: "ann",
             tool: "pay",
-            arguments: &own,
+            arguments: &call_arguments,
         };
-        let sealed = sealer.seal(&subject(), &binding).unwrap();
+        let sealed = sealer.seal(&asked_state(), &binding).unwrap();
         tokio::time::advance(STATE_TTL).await;
         assert!(sealer.redeem(&sealed, &binding).is_err());
     }

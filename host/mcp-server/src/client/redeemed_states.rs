@@ -8,6 +8,7 @@ const REDEEMED_MAX: usize = 100_000;
 /// Maximum number of states of one principal, such as a subject of a rule.
 const REDEEMED_PER_PRINCIPAL_MAX: usize = 10_000;
 
+/// The length of the random nonce that identifies a state.
 pub(super) const NONCE_BYTES: usize = 16;
 
 const USED: &str = "`requestState` was used already or has expired; repeat the request without it";
@@ -16,9 +17,9 @@ const TOO_MANY: &str = "you have too many answered questions; repeat the request
 /// The nonces of the states of a principal that were opened, with the times at which they expire.
 type Nonces = HashMap<[u8; NONCE_BYTES], u64>;
 
-/// The opened states, by their nonces. Beyond a limit, further ones of the same principal or group are refused.
+/// The opened states, by their nonces. Beyond a limit, further states of the same principal or group are refused.
 pub(super) struct RedeemedStates {
-    /// By group and principal.
+    /// The nonces, by group and principal.
     groups: HashMap<String, HashMap<String, Nonces>>,
     /// Maximum number of states of one group.
     group_max: usize,
@@ -42,7 +43,7 @@ impl RedeemedStates {
     /// Remembers a state until it expires.
     ///
     /// # Errors
-    /// If it was opened already, or the principal or its group has too many.
+    /// If the state was opened already, or too many states of the principal or its group are remembered.
     pub(super) fn insert(
         &mut self,
         (group, principal): (&str, &str),
@@ -54,22 +55,22 @@ impl RedeemedStates {
         if group.values().map(Nonces::len).sum::<usize>() >= self.group_max {
             forget_expired(group, now);
         }
-        let in_group: usize = group.values().map(Nonces::len).sum();
-        let own = group.entry(principal.to_owned()).or_default();
-        if own.len() >= REDEEMED_PER_PRINCIPAL_MAX {
-            own.retain(|_, expiry| *expiry > now);
+        let states_in_group: usize = group.values().map(Nonces::len).sum();
+        let nonces = group.entry(principal.to_owned()).or_default();
+        if nonces.len() >= REDEEMED_PER_PRINCIPAL_MAX {
+            nonces.retain(|_, expiry| *expiry > now);
         }
-        if own.contains_key(&nonce) {
+        if nonces.contains_key(&nonce) {
             return Err(USED);
         }
-        if in_group >= self.group_max || own.len() >= REDEEMED_PER_PRINCIPAL_MAX {
+        if states_in_group >= self.group_max || nonces.len() >= REDEEMED_PER_PRINCIPAL_MAX {
             return Err(TOO_MANY);
         }
-        own.insert(nonce, expiry);
+        nonces.insert(nonce, expiry);
         Ok(())
     }
 
-    /// Forgets the states that have expired.
+    /// Removes the states that have expired.
     pub(super) fn expire(&mut self, now: u64) {
         self.groups.retain(|_, group| {
             forget_expired(group, now);

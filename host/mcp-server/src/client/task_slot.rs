@@ -9,7 +9,7 @@ use rmcp::task_manager::TaskContext;
 pub(crate) struct TaskSlot(Arc<OnceLock<TaskContext>>);
 
 impl TaskSlot {
-    /// Sets the task. From now on, questions are requests of the task.
+    /// Sets the task. Later questions to the client are sent as input requests of the task.
     pub(crate) fn begin(&self, task: TaskContext) {
         drop(self.0.set(task));
     }

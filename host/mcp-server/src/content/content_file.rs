@@ -28,7 +28,7 @@ pub(super) struct PromptEntry {
 pub(super) struct ArgumentEntry {
     pub(super) name: String,
     pub(super) description: Option<String>,
-    #[serde(default = "yes")]
+    #[serde(default = "required_by_default")]
     pub(super) required: bool,
     /// The question with which the user is asked for a missing argument.
     pub(super) ask: Option<String>,
@@ -74,11 +74,11 @@ pub(super) struct ResourceEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariableEntry {
     pub(super) name: String,
-    /// The only values that the variable can have; if empty, it can have every value.
+    /// The values that the variable can have. Empty if it can have every value.
     #[serde(default)]
     pub(super) values: Vec<String>,
 }
 
-fn yes() -> bool {
+fn required_by_default() -> bool {
     true
 }

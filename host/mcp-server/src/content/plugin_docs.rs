@@ -9,8 +9,8 @@ use toolwit::registry::Package;
 /// The beginning of the URI of a plugin's documentation.
 const URI_PREFIX: &str = "toolwit://plugin/";
 
-/// The documentation of the plugins that have tools which a principal may use: the name, description and input schema of each
-/// such tool.
+/// The documentation of the plugins that have tools which a principal may use: the name, description and input schema
+/// of each such tool.
 pub(crate) struct PluginDocs<'p>(pub(crate) &'p Principal);
 
 impl PluginDocs<'_> {

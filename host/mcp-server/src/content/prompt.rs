@@ -38,7 +38,7 @@ enum TemplateContent {
         source: Source,
         mime_type: &'static str,
     },
-    /// The URI of a resource of the same file.
+    /// The URI of a resource of the same content file.
     Resource(String),
 }
 
@@ -46,12 +46,12 @@ enum TemplateContent {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MissingArgument<'p> {
     pub(crate) name: &'p str,
-    /// The question with which the user can be asked.
+    /// The question for the user, if the prompt has one.
     pub(crate) question: Option<&'p str>,
 }
 
 impl ServedPrompt {
-    /// Checks an entry of a file in `directory`.
+    /// Creates a prompt from an entry of a content file in `directory`.
     ///
     /// # Errors
     /// The reason why the entry is invalid.
@@ -104,7 +104,7 @@ impl ServedPrompt {
     /// Checks the arguments of a request, and returns their values.
     ///
     /// # Errors
-    /// A message for the client, if one is unknown, is not a string or is too long.
+    /// A message for the client, if an argument is unknown, is not a string or is too long.
     pub(crate) fn check_arguments(&self, arguments: JsonObject) -> Result<Variables, String> {
         let mut values = Variables::new();
         for (name, value) in arguments {
@@ -140,7 +140,7 @@ impl ServedPrompt {
         })
     }
 
-    /// Returns the messages, with the values of the arguments. `resource` reads a resource.
+    /// Returns the messages. Placeholders in texts and URIs are replaced by the values. `resource` reads a resource.
     ///
     /// # Errors
     /// The reason why a message cannot be read, for the log of the server.
@@ -172,7 +172,7 @@ impl ServedPrompt {
 
 impl TemplateMessage {
     fn new(entry: MessageEntry, directory: &Path, is_argument: &dyn Fn(&str) -> bool) -> Result<Self, String> {
-        let check = |text: &str| match placeholders(text).into_iter().find(|name| !is_argument(name)) {
+        let check_placeholders = |text: &str| match placeholders(text).into_iter().find(|name| !is_argument(name)) {
             Some(unknown) => Err(format!("`{{{{{unknown}}}}}` is not an argument")),
             None => Ok(()),
         };
@@ -182,7 +182,7 @@ impl TemplateMessage {
         };
         let content = match (entry.text, entry.file, entry.image, entry.resource) {
             (Some(text), None, None, None) => {
-                check(&text)?;
+                check_placeholders(&text)?;
                 TemplateContent::Text(Source::Text(text))
             }
             (None, Some(path), None, None) => TemplateContent::Text(file(path)),
@@ -195,7 +195,7 @@ impl TemplateMessage {
                 TemplateContent::Image { source, mime_type }
             }
             (None, None, None, Some(uri)) => {
-                check(&uri)?;
+                check_placeholders(&uri)?;
                 TemplateContent::Resource(uri)
             }
             _ => return Err("a message must have exactly one of `text`, `file`, `image` and `resource`".to_owned()),

@@ -8,7 +8,7 @@ use super::content_file::{ResourceEntry, VariableEntry};
 use super::source::{FileStamp, Source, contents, json_escaped, mime_type_of, placeholders};
 use super::uri_template::{UriTemplate, Variables};
 
-/// A resource, or a template of resources.
+/// A resource of a content file, or a template of resources.
 #[derive(Debug)]
 pub(super) struct ServedResource {
     template: UriTemplate,
@@ -21,7 +21,7 @@ pub(super) struct ServedResource {
 }
 
 impl ServedResource {
-    /// Checks an entry of a file in `directory`.
+    /// Creates a resource or a template from an entry of a content file in `directory`.
     ///
     /// # Errors
     /// The reason why the entry is invalid.
@@ -82,10 +82,10 @@ impl ServedResource {
     }
 
     /// Returns the contents at a URI. `None` if the URI does not match, if a value is not one of the listed values of
-    /// its variable, or if the values lead to no file.
+    /// its variable, or if no file exists for the values.
     ///
     /// # Errors
-    /// The reason, for the log of the server.
+    /// The reason why the contents cannot be read, for the log of the server.
     pub(super) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let values = self.template.matches(uri)?;
         if values.iter().any(|(name, value)| !self.allows(name, value)) {
@@ -109,13 +109,13 @@ impl ServedResource {
         values.is_empty() || values.iter().any(|allowed| allowed == value)
     }
 
-    /// Returns the values that a variable can have; empty if they are not listed.
+    /// Returns the values that a variable can have. Empty if it can have every value.
     pub(super) fn values(&self, name: &str) -> &[String] {
         let variable = self.variables.iter().find(|variable| variable.name == name);
         variable.map_or(&[], |variable| &variable.values)
     }
 
-    /// Returns the stamp of its file. `None` for a text, and for a file without metadata.
+    /// Returns the stamp of the resource's file. `None` for text, and for a file whose metadata cannot be read.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         self.source.stamp()
     }
@@ -125,6 +125,6 @@ fn has_scheme(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
     };
-    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_letter) && !rest.is_empty()
+    let is_scheme_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_scheme_char) && !rest.is_empty()
 }

@@ -33,7 +33,7 @@ const CONTENT_BYTES_MAX: u64 = 1 << 20;
 ///
 /// [[resource]]
 /// uri = "notes://{topic}"        # a template
-/// file = "notes/{{topic}}.md"    # only files of the directory
+/// file = "notes/{{topic}}.md"    # only files below the directory
 /// ```
 ///
 /// A file that an entry names is read for each request, so that a client sees its changes.
@@ -67,8 +67,8 @@ impl ServedContent {
     /// Parses the text of a content file. Paths in it are relative to `directory`.
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, such as with an unknown
-    /// placeholder.
+    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, for example because of
+    /// an unknown placeholder.
     pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: ContentFile = toml::from_str(text).map_err(|error| {
@@ -108,10 +108,10 @@ impl ServedContent {
         self.prompts.iter().find(|prompt| prompt.name() == name)
     }
 
-    /// Returns the messages of a prompt.
+    /// Returns the messages of a prompt, with the values of its arguments.
     ///
     /// # Errors
-    /// The reason, for the log of the server.
+    /// The reason why a message cannot be read, for the log of the server.
     pub(crate) fn messages(&self, prompt: &ServedPrompt, values: &Variables) -> Result<Vec<PromptMessage>, String> {
         prompt.messages(values, |uri| {
             self.resource(uri)
@@ -133,23 +133,24 @@ impl ServedContent {
         self.resources.iter().find(|resource| resource.uri() == uri)
     }
 
-    /// Returns the contents at a URI, or `None` if no resource has it. A resource without variables takes precedence over
-    /// templates.
+    /// Returns the contents at a URI, or `None` if no resource has this URI. A resource without variables takes
+    /// precedence over templates.
     ///
     /// # Errors
-    /// The reason, for the log of the server.
+    /// The reason why the contents cannot be read, for the log of the server.
     pub(crate) fn resource(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
-        let (templates, plain): (Vec<_>, Vec<_>) = self.resources.iter().partition(|resource| resource.is_template());
-        plain
+        let (templates, fixed): (Vec<_>, Vec<_>) = self.resources.iter().partition(|resource| resource.is_template());
+        fixed
             .into_iter()
             .chain(templates)
             .find_map(|resource| resource.read(uri))
     }
 
-    /// Returns the stamps of the files behind resources, by URI. Templates have no stamp, because they have no single file.
+    /// Returns the stamps of the files behind resources, by URI. Templates have no stamp, because they have no single
+    /// file.
     pub(crate) fn stamps(&self) -> BTreeMap<String, FileStamp> {
-        let plain = self.resources.iter().filter(|resource| !resource.is_template());
-        plain
+        let fixed = self.resources.iter().filter(|resource| !resource.is_template());
+        fixed
             .filter_map(|resource| Some((resource.uri().to_owned(), resource.stamp()?)))
             .collect()
     }

@@ -15,7 +15,7 @@ use toolwit::tool::file::read_file;
 /// Maximum size of a served file, in bytes.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The size and the modification time of a file, to notice its changes.
+/// The size in bytes and the modification time of a file, for the detection of changes.
 pub(crate) type FileStamp = (u64, Option<SystemTime>);
 
 /// The source of the bytes of a resource or a message.
@@ -28,11 +28,11 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the bytes, after the placeholders of the text, or of the path of the file, were replaced. `None` if the values
-    /// of the client lead to no file.
+    /// Returns the bytes, after the placeholders of the text, or of the path of the file, were replaced. `None` if no
+    /// file exists for the values of the client.
     ///
     /// # Errors
-    /// The reason, for the log of the server, because it can name a path.
+    /// The reason why the bytes cannot be read. It can contain a path, and is for the log of the server only.
     pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Text(text) => Ok(Some(fill_placeholders(text, values, escape).into_bytes())),
@@ -49,10 +49,10 @@ impl Source {
         }
     }
 
-    /// Returns the bytes without replacing their placeholders.
+    /// Returns the bytes without replacing placeholders.
     ///
     /// # Errors
-    /// As [`Source::read`].
+    /// As [`Source::read`], and if the file does not exist.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -62,8 +62,8 @@ impl Source {
         }
     }
 
-    /// Returns the stamp of a file whose path has no placeholders. `None` for text, and for a file whose metadata cannot be
-    /// read.
+    /// Returns the stamp of a file whose path has no placeholders. `None` for text, and for a file whose metadata
+    /// cannot be read.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         let Self::File { directory, path } = self else {
             return None;
@@ -73,11 +73,11 @@ impl Source {
     }
 }
 
-/// Replaces each `{{name}}` by its value. A name without a value is removed.
+/// Replaces each placeholder `{{name}}` by its escaped value. A placeholder without a value is removed.
 pub(super) fn fill_placeholders(text: &str, values: &Variables, escape: fn(&str) -> String) -> String {
     let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once("{{") {
         let Some((name, after)) = after.split_once("}}") else {
             break;
         };
@@ -85,13 +85,13 @@ pub(super) fn fill_placeholders(text: &str, values: &Variables, escape: fn(&str)
         if let Some(value) = values.get(name.trim()) {
             result.push_str(&escape(value));
         }
-        rest = after;
+        remaining = after;
     }
-    result.push_str(rest);
+    result.push_str(remaining);
     result
 }
 
-/// Returns the names in `{{name}}`.
+/// Returns the names of the placeholders `{{name}}` in a text.
 pub(super) fn placeholders(text: &str) -> Vec<&str> {
     let parts = text.split("{{").skip(1);
     parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
@@ -119,7 +119,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
-/// Returns whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
+/// Returns whether a value of a client is safe in a path: it cannot lead to another directory or to a hidden file.
 fn is_file_name(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with('.')
@@ -128,7 +128,8 @@ fn is_file_name(value: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
 }
 
-/// Returns bytes as the contents of a resource: as text if their type is text and they are UTF-8, in base64 otherwise.
+/// Returns bytes as the contents of a resource: as text if the media type is textual and the bytes are UTF-8, otherwise
+/// in base64.
 pub(super) fn contents(uri: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
     let text = if is_text(mime_type) {
         String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
@@ -153,7 +154,7 @@ fn is_text(mime_type: &str) -> bool {
         )
 }
 
-/// Returns the media type of a file by its extension.
+/// Returns the media type of a file, as its extension indicates it.
 pub(super) fn mime_type_of(path: &str) -> &'static str {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
@@ -233,8 +234,8 @@ mod tests {
         assert!(note(directory.path(), "link").unwrap_err().contains("leads out"));
         // Opening a pipe would wait for its writer.
         let pipe = directory.path().join("notes/pipe.md");
-        let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
-        assert!(made.success());
+        let status = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
+        assert!(status.success());
         assert!(
             note(directory.path(), "pipe")
                 .unwrap_err()

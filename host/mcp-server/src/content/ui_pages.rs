@@ -12,7 +12,7 @@ use toolwit::{Scope, ToolDefinition};
 /// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
 const URI_PREFIX: &str = "ui://";
 
-/// The key of the link to a user interface in the entry of a tool.
+/// The metadata key of the link to a user interface in the entry of a tool.
 const META: &str = "ui";
 
 /// The media type of a user interface.
@@ -21,8 +21,9 @@ const MIME_TYPE: &str = "text/html;profile=mcp-app";
 /// The extension that a client declares to show user interfaces.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// Returns whether the client of a request shows user interfaces of [`MIME_TYPE`]. Without the capability, neither the tools
-/// nor the list of resources mention them. A client that names no types shows all.
+/// Returns whether the client of a request can show user interfaces of [`MIME_TYPE`]. A client that declares the
+/// extension without media types can show all of them. For other clients, the lists of tools and resources do not
+/// mention them.
 pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
     let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
@@ -35,17 +36,17 @@ pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Removes the link to a user interface from the entry of a tool.
-pub(crate) fn without_ui(mut listed: Tool) -> Tool {
-    if let Some(meta) = &mut listed.meta {
+pub(crate) fn without_ui(mut tool: Tool) -> Tool {
+    if let Some(meta) = &mut tool.meta {
         meta.0.remove(META);
     }
-    listed.meta = listed.meta.filter(|meta| !meta.0.is_empty());
-    listed
+    tool.meta = tool.meta.filter(|meta| !meta.0.is_empty());
+    tool
 }
 
 /// The user interfaces of the tools that a principal may use.
 ///
-/// A client shows them in a sandbox of its own. They declare no network domains, so that they can reach only the tools
+/// A client shows them in a sandbox of its own. They declare no network domains: they can reach only the tools
 /// of this server, through the client.
 pub(crate) struct UiPages<'p>(pub(crate) &'p Principal);
 
@@ -64,11 +65,11 @@ impl UiPages<'_> {
         entries.collect()
     }
 
-    /// Reads the user interface at a URI. `None` if it does not exist, or the principal may not use its tools. Blocks the
-    /// thread.
+    /// Reads the user interface at a URI. `None` if it does not exist, or the principal may not use any of its tools.
+    /// Blocks the thread.
     ///
     /// # Errors
-    /// The reason, for the log of the server.
+    /// The reason why the document cannot be read, for the log of the server.
     pub(crate) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let (plugin, name) = uri.strip_prefix(URI_PREFIX)?.split_once('/')?;
         let registry = self.0.host().registry();
@@ -80,7 +81,7 @@ impl UiPages<'_> {
     }
 
     /// Adds a link to the entry of a tool, if the manifest names a user interface that shows the results of the tool.
-    pub(crate) fn link(&self, listed: Tool, definition: &ToolDefinition) -> Tool {
+    pub(crate) fn link(&self, tool: Tool, definition: &ToolDefinition) -> Tool {
         let registry = self.0.host().registry();
         let manifest = registry
             .package(definition.id.owner())
@@ -89,12 +90,12 @@ impl UiPages<'_> {
             .as_ref()
             .and_then(|manifest| manifest.tool(definition.id.as_str(), definition.name()));
         let Some(name) = settings.and_then(|settings| settings.ui.as_deref()) else {
-            return listed;
+            return tool;
         };
         let mut meta = MetaObject::new();
         let link = json!({"resourceUri": uri(definition.id.owner(), name)});
         meta.0.insert(META.to_owned(), link);
-        listed.with_meta(meta)
+        tool.with_meta(meta)
     }
 
     /// Returns the names of the user interfaces of a package that belong to tools which the principal may use.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-/// The values of the variables of a template.
+/// The values of the variables of a template, or of the arguments of a prompt, by name.
 pub(super) type Variables = BTreeMap<String, String>;
 
-/// Maximum length of the value of a variable, in bytes.
+/// Maximum length of the value of a variable in a URI, in bytes.
 const VALUE_BYTES_MAX: usize = 1_024;
 
-/// A template with simple variables (RFC 6570, level 1). A variable matches a segment of a path, or a part of one.
+/// A template with simple variables (RFC 6570, level 1). A variable matches a path segment or a part of one.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
     text: String,
@@ -25,18 +25,19 @@ impl UriTemplate {
     /// Parses a template.
     ///
     /// # Errors
-    /// If a brace has no counterpart, a name is not an identifier or repeated, or two variables have nothing between them.
+    /// If a brace has no counterpart, a name is not an identifier or repeated, or two variables have nothing between
+    /// them.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parts: Vec<Part> = Vec::new();
-        let mut rest = text;
-        while let Some(open) = rest.find('{') {
+        let mut remaining = text;
+        while let Some(open) = remaining.find('{') {
             if open > 0 {
-                parts.push(Part::Literal(rest[..open].to_owned()));
+                parts.push(Part::Literal(remaining[..open].to_owned()));
             } else if matches!(parts.last(), Some(Part::Variable(_))) {
                 return Err("two variables need text between them".to_owned());
             }
-            let close = rest[open..].find('}').ok_or("`{` has no `}`")? + open;
-            let name = &rest[open + 1..close];
+            let close = remaining[open..].find('}').ok_or("`{` has no `}`")? + open;
+            let name = &remaining[open + 1..close];
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(format!("`{{{name}}}` is not the name of a variable"));
             }
@@ -47,13 +48,13 @@ impl UriTemplate {
                 return Err(format!("the variable `{name}` is repeated"));
             }
             parts.push(Part::Variable(name.to_owned()));
-            rest = &rest[close + 1..];
+            remaining = &remaining[close + 1..];
         }
-        if rest.contains('}') {
+        if remaining.contains('}') {
             return Err("`}` has no `{`".to_owned());
         }
-        if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+        if !remaining.is_empty() {
+            parts.push(Part::Literal(remaining.to_owned()));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -72,39 +73,40 @@ impl UriTemplate {
         })
     }
 
-    /// Returns the values of the variables in a URI, percent-decoded. `None` if the URI does not match.
+    /// Returns the values of the variables in a URI, percent-decoded. `None` if the URI does not match, or a value is
+    /// malformed.
     pub(super) fn matches(&self, uri: &str) -> Option<Variables> {
         let mut values = Variables::new();
-        let mut rest = uri;
+        let mut remaining = uri;
         let mut parts = self.parts.iter().peekable();
         while let Some(part) = parts.next() {
             match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
+                Part::Literal(literal) => remaining = remaining.strip_prefix(literal.as_str())?,
                 Part::Variable(name) => {
                     let end = match parts.peek() {
-                        Some(Part::Literal(next)) => rest.find(next.as_str())?,
-                        _ => rest.len(),
+                        Some(Part::Literal(next)) => remaining.find(next.as_str())?,
+                        _ => remaining.len(),
                     };
-                    let (value, after) = rest.split_at(end);
+                    let (value, after) = remaining.split_at(end);
                     if value.is_empty() || value.len() > VALUE_BYTES_MAX || value.contains(['/', '?', '#']) {
                         return None;
                     }
                     values.insert(name.clone(), percent_decoded(value)?);
-                    rest = after;
+                    remaining = after;
                 }
             }
         }
-        rest.is_empty().then_some(values)
+        remaining.is_empty().then_some(values)
     }
 }
 
 /// Decodes percent-encoded bytes. `None` if they are malformed, or not UTF-8.
 fn percent_decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
+    let mut undecoded = value.bytes();
+    while let Some(byte) = undecoded.next() {
         if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
+            let digits = [undecoded.next()?, undecoded.next()?];
             let digits = std::str::from_utf8(&digits).ok()?;
             bytes.push(u8::from_str_radix(digits, 16).ok()?);
         } else {

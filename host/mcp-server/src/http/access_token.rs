@@ -5,7 +5,7 @@ use std::fmt;
 use crate::principal::Principal;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Minimum length of a token, in characters. A shorter one could be guessed.
+/// Minimum length of a token, in characters. A shorter token could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
 
 /// A bearer token, and the principal that it authorises.
@@ -21,7 +21,7 @@ impl AccessToken {
     /// Creates a token that authorises a principal.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if it is shorter than 20 characters, or cannot be sent in a header.
+    /// [`ErrorKind::Configuration`] if the token is shorter than 20 characters, or cannot be sent in a header.
     pub fn new(token: &str, principal: Principal) -> Result<Self, Error> {
         let refused = |reason: String| {
             let message = format!("the token of `{}` {reason}", principal.name());
@@ -45,7 +45,7 @@ impl AccessToken {
         })
     }
 
-    /// Limits the requests with this token.
+    /// Sets the maximum number of requests per minute with this token.
     #[must_use]
     pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = Some(requests);

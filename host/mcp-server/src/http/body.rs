@@ -1,4 +1,4 @@
-//! Reading the bodies of requests.
+//! Reads the bodies of requests.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ pub(super) enum BodyError {
     Broken,
 }
 
-/// Returns the maximum size of a body that is not read yet, in bytes: its declared length, and at most the limit.
+/// Returns the maximum size of a body that is not read yet, in bytes: its declared length if there is one, and at
+/// most [`BODY_BYTES_MAX`].
 pub(super) fn size_max(body: &Incoming) -> usize {
     let declared = body.size_hint().exact();
     let declared = declared.and_then(|bytes| usize::try_from(bytes).ok());
@@ -36,7 +37,7 @@ pub(super) fn size_max(body: &Incoming) -> usize {
 /// Reads a body within its limits.
 ///
 /// # Errors
-/// If the body exceeds a limit, or the connection ends.
+/// If the body exceeds a limit of size, parts or time, or the connection fails.
 pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let limited = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_WALL_MAX, limited).await {

@@ -15,7 +15,7 @@ use crate::token::TokenVerifier;
 /// Maximum memory of the requests of all callers that are not answered yet, in bytes.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
-/// The minimum share of that memory for each token and rule, in bytes: one request of the largest size.
+/// The minimum share of this memory for each token and rule, in bytes: enough for a request of the largest size.
 const PENDING_BYTES_MIN: usize = 24 << 20;
 
 /// The caller of a request, and its limits.
@@ -31,7 +31,7 @@ pub(super) struct Caller {
 pub(super) enum Refusal {
     /// The request has no bearer token.
     Missing,
-    /// The token is not valid.
+    /// The token is not valid, for this reason.
     Invalid(&'static str),
     /// The token lacks at least one of these scopes.
     Scopes(Vec<String>),
@@ -41,7 +41,7 @@ pub(super) enum Refusal {
     Unavailable,
 }
 
-/// The callers of a server.
+/// The callers of a server, with their tokens and rules.
 pub(super) struct Callers {
     tokens: Vec<(blake3::Hash, Caller)>,
     signed: Option<SignedCallers>,
@@ -52,10 +52,10 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Creates the callers. Without tokens and rules, `local` makes all requests.
+    /// Creates the callers. Without tokens and rules, `local` is the principal of all requests.
     ///
-    /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use up all
-    /// of them.
+    /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use
+    /// up all of them.
     pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
         let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
         let pending_max = (options.connections_max / group_count).max(1);
@@ -101,10 +101,10 @@ impl Callers {
         }
         let token = bearer_token(headers).ok_or(Refusal::Missing)?;
         let digest = blake3::hash(token.as_bytes());
-        // Every token is compared, in constant time, so that the time reveals nothing about them.
+        // Every token is compared, in constant time, so that the time reveals nothing about the tokens.
         let token_caller = self.tokens.iter().fold(
             None,
-            |found, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { found },
+            |matched, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { matched },
         );
         match (token_caller, &self.signed) {
             (Some(caller), _) => Ok(caller.clone()),
@@ -114,8 +114,8 @@ impl Callers {
     }
 }
 
-/// Returns the bearer token of a request. `None` if the request has no header `Authorization`, several of them, or another
-/// scheme.
+/// Returns the bearer token of a request. `None` if the request has no header `Authorization`, several of them, or
+/// another scheme.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

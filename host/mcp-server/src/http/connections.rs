@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// The open connections of a listener, and their maximum number.
 ///
 /// A connection is admitted once it has sent a request of a known caller. At the maximum, a new connection replaces the
-/// oldest one that is not admitted, so that clients without a token cannot keep others out.
+/// oldest one that is not admitted, so that clients without a token cannot block other clients.
 pub(super) struct Connections {
     max: usize,
     state: Mutex<ConnectionsState>,
@@ -19,13 +19,13 @@ pub(super) struct Connections {
 
 #[derive(Default)]
 struct ConnectionsState {
-    open: usize,
+    open_count: usize,
     /// The connections that are not admitted, by the order in which they were opened.
     not_admitted: BTreeMap<u64, CancellationToken>,
     next_number: u64,
 }
 
-/// One open connection. It counts until it is dropped.
+/// One open connection. It is counted until it is dropped, or another connection replaces it.
 pub(super) struct OpenConnection {
     connections: Arc<Connections>,
     number: u64,
@@ -53,17 +53,18 @@ impl Connections {
         }
     }
 
-    /// Opens a connection. At the maximum, it replaces the oldest one that is not admitted; `None` if all are admitted.
+    /// Opens a connection. At the maximum, it replaces the oldest connection that is not admitted. Returns `None` if
+    /// all are admitted.
     pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
         let mut state = self.state();
         if !self.has_slot(&state) {
             return None;
         }
-        if state.open == self.max {
+        if state.open_count == self.max {
             let (_, replaced) = state.not_admitted.pop_first()?;
             replaced.cancel();
         } else {
-            state.open += 1;
+            state.open_count += 1;
         }
         let number = state.next_number;
         state.next_number += 1;
@@ -77,7 +78,7 @@ impl Connections {
     }
 
     fn has_slot(&self, state: &ConnectionsState) -> bool {
-        state.open < self.max || !state.not_admitted.is_empty()
+        state.open_count < self.max || !state.not_admitted.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, ConnectionsState> {
@@ -101,9 +102,9 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut state = self.connections.state();
         state.not_admitted.remove(&self.number);
-        // A connection that replaced this one counts in its place.
+        // A connection that replaced this one is counted instead of it.
         if !self.replaced.is_cancelled() {
-            state.open -= 1;
+            state.open_count -= 1;
         }
         drop(state);
         self.connections.ended.notify_one();

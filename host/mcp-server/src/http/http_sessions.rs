@@ -41,19 +41,19 @@ impl HttpSessions {
         self.manager.sessions.read().await.len()
     }
 
-    /// Permits a group to begin a session. Returns `None` if the server or the group has too many. `groups` is the number of
-    /// groups that share the sessions equally. The next session can begin when the returned guard is dropped, so that sessions
-    /// that begin at the same time are counted.
+    /// Permits a group to begin a session. Returns `None` if the server or the group has too many sessions. `groups` is
+    /// the number of groups that share the sessions equally. While the returned guard exists, no other session can
+    /// begin, so that concurrent requests do not exceed the limits.
     pub(super) async fn begin(&self, group: &str, groups: usize) -> Option<MutexGuard<'_, ()>> {
         let beginning = self.beginning.lock().await;
         let live = self.manager.sessions.read().await;
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let is_live = |session: &str| live.contains_key(&SessionId::from(session));
-        let own = owners
+        let group_sessions = owners
             .iter()
             .filter(|(session, owner)| owner.group == group && is_live(session));
-        let share = (self.sessions_max / groups).max(1);
-        (live.len() < self.sessions_max && own.count() < share).then_some(beginning)
+        let group_max = (self.sessions_max / groups).max(1);
+        (live.len() < self.sessions_max && group_sessions.count() < group_max).then_some(beginning)
     }
 
     /// Records the principal that began a session, and removes the entries of sessions that have ended.

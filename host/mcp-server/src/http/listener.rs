@@ -1,4 +1,4 @@
-//! Listening for connections.
+//! Listens for connections and serves them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -34,10 +34,10 @@ const HEADERS_BYTES_MAX: usize = 64 << 10;
 /// The time after which an unused session ends.
 const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// The time that running requests have to end after the server was stopped.
+/// The time that running requests have to end after the server is stopped.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
 
-/// A server that listens, and does not answer yet.
+/// An HTTP server that listens, but does not answer requests yet.
 #[derive(Debug)]
 pub struct HttpListener {
     listener: TcpListener,
@@ -66,7 +66,7 @@ impl HttpListener {
         })
     }
 
-    /// Returns the address, with the port that was selected.
+    /// Returns the address of the listener. If the options select a free port, it contains the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -81,16 +81,16 @@ impl HttpListener {
     /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
     pub async fn serve(self, server: &McpServer, cancel: CancellationToken) {
         let router = Arc::new(self.router(server, &cancel));
-        let open = Connections::new(self.options.connections_max);
-        let mut connections = JoinSet::new();
+        let open_connections = Connections::new(self.options.connections_max);
+        let mut connection_tasks = JoinSet::new();
         loop {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                Some((stream, connection)) = accept(&self.listener, &open) => {
+                Some(_) = connection_tasks.join_next(), if !connection_tasks.is_empty() => {}
+                Some((stream, connection)) = accept(&self.listener, &open_connections) => {
                     let (router, cancel) = (router.clone(), cancel.clone());
-                    connections.spawn(async move {
+                    connection_tasks.spawn(async move {
                         router.metrics.connections.fetch_add(1, Ordering::Relaxed);
                         tokio::select! {
                             () = serve_connection(stream, &router, &connection, &cancel) => {}
@@ -102,7 +102,7 @@ impl HttpListener {
             }
         }
         drop(self.listener);
-        let all_ended = async { while connections.join_next().await.is_some() {} };
+        let all_ended = async { while connection_tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(SHUTDOWN_MAX, all_ended).await.is_err() {
             tracing::warn!("some requests did not end in time");
         }
@@ -136,7 +136,7 @@ impl HttpListener {
     }
 }
 
-/// Accepts the next connection, as soon as there is room for it. `None` if the connection failed, or there was no room any more
+/// Accepts the next connection, as soon as there is room for it. `None` if the connection failed, or no room was left
 /// when it arrived.
 async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Option<(TcpStream, OpenConnection)> {
     connections.wait_for_slot().await;
@@ -149,7 +149,7 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Optio
         }
         Err(error) => {
             tracing::warn!(%error, "a connection cannot be accepted");
-            // If the file descriptors are used up, other connections must end first.
+            // If no file descriptors are left, other connections must end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }

@@ -1,4 +1,4 @@
-//! Many clients over HTTP.
+//! Serves many clients over HTTP.
 
 mod access_token;
 mod body;

@@ -15,10 +15,10 @@ const SESSIONS_MAX: usize = 1_000;
 /// Maximum number of connections that are open at the same time.
 const CONNECTIONS_MAX: usize = 512;
 
-/// Maximum number of requests of a caller without a limit of its own, per minute.
+/// Maximum number of requests per minute of a caller without a limit of its own.
 const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
 
-/// The options of an HTTP server. A server without tokens can listen on a loopback address only.
+/// The options of an HTTP server. A server without tokens and token rules can only listen on a loopback address.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     pub(super) address: SocketAddr,
@@ -63,7 +63,7 @@ impl HttpOptions {
         }
     }
 
-    /// Adds a bearer token. With one or more, requests without a valid token are refused.
+    /// Adds a bearer token. If there is a token or a token rule, requests without a valid token are refused.
     #[must_use]
     pub fn with_token(mut self, token: AccessToken) -> Self {
         self.tokens.push(token);
@@ -87,8 +87,8 @@ impl HttpOptions {
         self
     }
 
-    /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses
-    /// are always allowed if the server listens on a loopback address.
+    /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost`, `127.0.0.1`
+    /// and `[::1]` are always allowed if the server listens on a loopback address.
     #[must_use]
     pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -132,7 +132,7 @@ impl HttpOptions {
         self
     }
 
-    /// Returns the addresses of the authorization servers. Those that are not URLs are left out.
+    /// Returns the addresses of the authorization servers. Addresses that are not valid URLs are omitted.
     pub(super) fn issuers(&self) -> Vec<Url> {
         let servers = self
             .protected_resource
@@ -180,9 +180,9 @@ impl HttpOptions {
         let rules = self.token_rules.iter().map(|rule| rule.principal().name());
         let mut names: Vec<_> = tokens.chain(rules).collect();
         names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        if let Some(duplicate) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return refused(
-                format!("two tokens or rules have the name `{}`", twice[0]),
+                format!("two tokens or rules have the name `{}`", duplicate[0]),
                 "give each its own name",
             );
         }

@@ -36,8 +36,8 @@ impl OriginRules {
         host.is_some_and(|host| self.allows_authority(&host))
     }
 
-    /// Returns whether a request has no origin, because a program sends it, or the origin of a web page that may send it.
-    /// Loopback origins may, if loopback names are allowed.
+    /// Returns whether the origin of a request is allowed. Requests without an origin come from programs, and are
+    /// allowed. Loopback origins are allowed if loopback names are.
     pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(ORIGIN).iter();
         let origin = match (values.next(), values.next()) {
@@ -45,21 +45,22 @@ impl OriginRules {
             (Some(origin), None) => origin.to_str().unwrap_or("?").to_ascii_lowercase(),
             (Some(_), Some(_)) => return false,
         };
-        let local = origin
+        let origin_host = origin
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"));
-        let local = local.and_then(|host| host.parse::<Authority>().ok());
-        self.origins.contains(&origin) || self.allows_loopback && local.is_some_and(|host| is_loopback(&host))
+        let origin_host = origin_host.and_then(|host| host.parse::<Authority>().ok());
+        self.origins.contains(&origin) || self.allows_loopback && origin_host.is_some_and(|host| is_loopback(&host))
     }
 
     fn allows_authority(&self, host: &Authority) -> bool {
         if host.as_str().contains('@') {
             return false;
         }
-        let is_own = |own: &Authority| {
-            own.host().eq_ignore_ascii_case(host.host()) && (own.port().is_none() || own.port_u16() == host.port_u16())
+        let is_match = |allowed: &Authority| {
+            allowed.host().eq_ignore_ascii_case(host.host())
+                && (allowed.port().is_none() || allowed.port_u16() == host.port_u16())
         };
-        self.allows_loopback && is_loopback(host) || self.hosts.iter().any(is_own)
+        self.allows_loopback && is_loopback(host) || self.hosts.iter().any(is_match)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Limits of requests over time.
+//! Limits on the rate of requests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// A limit on requests per minute: a bucket that holds the requests of one minute and is refilled steadily.
 pub(super) struct RateLimit {
     per_minute: f64,
-    /// The requests that the bucket holds, and when it was last refilled.
+    /// The number of requests that the bucket holds, and the time at which it was last refilled.
     bucket: Mutex<(f64, Instant)>,
 }
 
@@ -21,7 +21,7 @@ impl RateLimit {
         }
     }
 
-    /// Takes one request.
+    /// Takes one request from the bucket.
     ///
     /// # Errors
     /// The time after which the next request is possible.

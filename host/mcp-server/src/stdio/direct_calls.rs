@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// The time that cancelled calls have to end.
+/// The grace period in which cancelled calls can end.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 /// Runs tool calls that begin in the task that reads the input.
@@ -68,7 +68,7 @@ impl RunningCalls {
 }
 
 impl<H: ServerHandler> DirectCalls<H> {
-    /// Returns a value for the current runtime.
+    /// Creates the direct calls of a connection. Their tasks run on the current runtime.
     pub(super) fn new(handler: Arc<H>, peer: Arc<OnceLock<Peer<RoleServer>>>, running: RunningCalls) -> Self {
         Self {
             handler,

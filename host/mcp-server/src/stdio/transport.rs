@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 use super::direct_calls::RunningCalls;
 use super::outgoing::{Outgoing, send};
 
-/// The time that running requests have to be answered after the end of the input.
+/// The time limit for the answers to running requests after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 /// The further time that direct calls have after [`DRAIN_MAX`]. The protocol library gives other requests the same

@@ -12,8 +12,8 @@ use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ToolChoice};
 
 /// The Anthropic messages API.
 ///
-/// The system prompt and the conversation so far are marked for the prompt cache. Thinking blocks with their signatures are
-/// sent back.
+/// The system prompt and the conversation so far are marked for the prompt cache. Thinking blocks with their signatures
+/// are sent back.
 #[derive(Clone, Debug, Default)]
 pub struct Messages(());
 
@@ -108,11 +108,11 @@ fn tools(request: &ChatRequest<'_>) -> Value {
         return request.tools.iter().map(tool_declaration).collect();
     }
     let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
-    let deferred = request.tools.iter().map(|one| {
-        let mut tool = tool_declaration(one);
+    let deferred = request.tools.iter().map(|declared| {
+        let mut tool = tool_declaration(declared);
         tool["defer_loading"] = json!(true);
-        // Only the model may call the tool. A program at the provider would combine calls and results where the host cannot see
-        // them.
+        // Only the model may call the tool. A program at the provider would combine calls and results where the host
+        // cannot see them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
     });

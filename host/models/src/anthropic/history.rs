@@ -14,8 +14,8 @@ pub(super) fn system_blocks(messages: &[Message]) -> Vec<Value> {
     texts.map(|text| json!({"type": "text", "text": text})).collect()
 }
 
-/// Marks a block as the end of the prompt that the provider caches. Only texts and results can be marked; other blocks stay
-/// unchanged.
+/// Marks a block as the end of the prompt that the provider caches. Only texts and results can be marked; other blocks
+/// stay unchanged.
 pub(super) fn mark_cached(block: &mut Value) {
     let is_markable = ["text", "tool_result"].iter().any(|kind| block["type"] == *kind);
     if is_markable {
@@ -23,8 +23,8 @@ pub(super) fn mark_cached(block: &mut Value) {
     }
 }
 
-/// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires the results of
-/// all calls of a response in the next message, together with a text of the user that follows them.
+/// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires the
+/// results of all calls of a response in the next message, together with a text of the user that follows them.
 pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
     let mut wire_messages: Vec<Value> = Vec::new();
     for message in messages {

@@ -28,8 +28,8 @@ enum OpenBlock {
 
 #[derive(Debug)]
 struct OpenCall {
-    /// The number of the call in the response. The index of its block is not used, because it can occur again after a second
-    /// start of the message.
+    /// The number of the call in the response. The index of its block is not used, because it can occur again after a
+    /// second start of the message.
     number: u64,
     /// The arguments at the start of the block. They are used if no pieces follow.
     input: Value,
@@ -40,7 +40,7 @@ struct OpenCall {
 #[derive(Debug)]
 struct OpaqueBlock {
     data: Value,
-    /// The input of a tool that the provider runs, in pieces.
+    /// The input of a tool that the provider runs, joined from its pieces.
     input: String,
     /// The position in the response; see [`ResponseAssembly::position`].
     position: (usize, usize),
@@ -169,7 +169,7 @@ impl MessageReader {
     /// Reads the end of a block.
     fn end_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         match self.open_blocks.remove(&index) {
-            // An empty input at the start of a block does not count: its pieces have followed, or the call has no arguments.
+            // An empty input at the start of a block is ignored: the arguments came in pieces, or the call has none.
             Some(OpenBlock::Call(call)) if !call.has_pieces && !has_no_fields(&call.input) => {
                 response.push_call(CallPiece {
                     index: Some(call.number),

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
 
-/// Texts in the names of models that think within a budget of tokens. Later models choose the amount of thinking themselves,
-/// guided by an effort.
+/// Substrings of the names of models that think within a budget of tokens. Later models choose the amount of thinking
+/// themselves, guided by an effort.
 const BUDGET_MODELS: [&str; 9] = [
     "claude-3",
     "haiku-4-5",
@@ -18,7 +18,7 @@ const BUDGET_MODELS: [&str; 9] = [
     "sonnet-4-5",
 ];
 
-/// Texts in the names of models that refuse a schema for the answer.
+/// Substrings of the names of models that refuse a schema for the answer.
 const UNCONSTRAINED_MODELS: [&str; 6] = [
     "claude-3",
     "claude-2",
@@ -39,6 +39,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
+    /// Returns the fields for a model. No field is sent if the options have no effort.
     pub(super) fn of(model: &str, options: &ChatOptions, max_tokens: u32) -> Self {
         let Some(effort) = options.reasoning_effort else {
             return Self::default();
@@ -66,8 +67,8 @@ impl Reasoning {
     }
 }
 
-/// Returns the number of tokens for thinking: at most half of the tokens of the response. Returns `None` if this half is below
-/// the smallest budget, or for [`ReasoningEffort::None`].
+/// Returns the number of tokens for thinking: at most half of the tokens of the response. Returns `None` if this half
+/// is below the smallest budget, or for [`ReasoningEffort::None`].
 fn thinking_budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
     let budget = match effort {
         ReasoningEffort::None => return None,

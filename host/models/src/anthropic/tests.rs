@@ -39,7 +39,7 @@ fn message_end(reason: &str) -> Vec<Value> {
     ]
 }
 
-/// Thinking with a signature, a text, a call and redacted thinking.
+/// Returns the events of a response with signed thinking, a text, redacted thinking and a call.
 fn events() -> Vec<Value> {
     let mut events = vec![
         message_start(),
@@ -284,6 +284,6 @@ fn tools_and_options_are_in_the_format_of_the_api() {
     );
     assert_eq!(sent["tool_choice"], json!({"type": "any"}));
     assert_eq!((&sent["max_tokens"], &sent["stream"]), (&json!(9), &json!(true)));
-    let without = body(&[Message::user("hi")], &[], &options);
-    assert!(without.get("tool_choice").is_none() && without.get("tools").is_none());
+    let without_tools = body(&[Message::user("hi")], &[], &options);
+    assert!(without_tools.get("tool_choice").is_none() && without_tools.get("tools").is_none());
 }

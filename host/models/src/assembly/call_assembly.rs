@@ -22,9 +22,9 @@ pub(crate) struct CallPiece<'p> {
 
 /// The calls of a response, in the order in which their first pieces arrived.
 ///
-/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them, with
-/// gaps, or not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing call unless
-/// it starts a new one: see [`position`](CallAssembly::position).
+/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them,
+/// with gaps, or not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing
+/// call unless it starts a new one: see [`position`](CallAssembly::position).
 #[derive(Debug, Default)]
 pub(super) struct CallAssembly {
     calls: Vec<PartialCall>,
@@ -54,8 +54,8 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the name of
-    /// the call has not arrived, or if the listener has received everything.
+    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the
+    /// name of the call has not arrived, or if the listener has received everything.
     pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<UnemittedPart<'_>> {
         let text = match piece.arguments {
             None | Some(Value::Null) => String::new(),
@@ -97,11 +97,13 @@ impl CallAssembly {
 
     /// Returns the call to which a piece belongs, or `None` if it starts a new call.
     ///
-    /// A piece with a number belongs to the last call with this number, and a piece with only an id to the last call with this
-    /// id. A piece with neither belongs to the last call. If there is no such call, the piece starts a new one.
+    /// A piece with a number belongs to the last call with this number, and a piece with only an id to the last call
+    /// with this id. A piece with neither belongs to the last call. If there is no such call, the piece starts a new
+    /// one.
     ///
-    /// A piece with a name also starts a new call if the found call has a name and either another id, or complete arguments
-    /// while the piece has no id. Servers that number all calls 0 send such pieces.
+    /// A piece with a name also starts a new call if the existing call has a name, in two cases: the ids differ, or the
+    /// piece has no id and the arguments of the existing call are complete. Servers that number all calls 0 send such
+    /// pieces.
     fn position(&self, piece: CallPiece<'_>) -> Option<usize> {
         let position = match piece.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,
@@ -115,9 +117,9 @@ impl CallAssembly {
         (!is_new).then_some(position)
     }
 
-    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so that the
-    /// call is not executed. A call gets a new id if it has no id, or if an earlier call of this response or of the history has
-    /// the same id: some servers restart their numbering with each response.
+    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so
+    /// that the call is not executed. A call gets a new id if it has no id, or if an earlier call of this response or
+    /// of the history has the same id: some servers restart their numbering with each response.
     pub(super) fn finish(self, is_complete: bool, history: &[Message]) -> Vec<ToolCall> {
         let mut used_ids: HashSet<&str> = history
             .iter()
@@ -162,7 +164,8 @@ mod tests {
 
     use super::*;
 
-    /// Pieces in the format of the chat-completions API.
+    /// Assembles pieces, given as JSON with the fields of [`CallPiece`]. Returns the id, name and arguments of each
+    /// call.
     fn assembled(pieces: &Value) -> Vec<(String, String, String)> {
         let mut calls = CallAssembly::default();
         for piece in pieces.as_array().unwrap() {
@@ -235,14 +238,14 @@ mod tests {
             {"id": "b", "arguments": "}"},
         ]);
         assert_eq!(assembled(&ids), [call("a", "f", "{}"), call("b", "g", "{}")]);
-        let nothing = json!([
+        let without_index_and_id = json!([
             {"name": "f", "arguments": "{\"a\":"},
             {"name": "f", "arguments": "1}"},
             {"name": "g", "arguments": {"b": 2}},
             {"name": "g"},
         ]);
         assert_eq!(
-            assembled(&nothing),
+            assembled(&without_index_and_id),
             [
                 call("call_1", "f", "{\"a\":1}"),
                 call("call_2", "g", "{\"b\":2}"),

@@ -7,8 +7,8 @@ use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatRequest, ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::ProviderBlock;
 
-/// The bytes that are counted for a call, a block, an array or an object in addition to its texts, so that the number of empty
-/// ones is limited too.
+/// The bytes that are counted for a call, a block, an array or an object in addition to its texts, so that the number
+/// of empty ones is limited too.
 const ITEM_BYTES: usize = 128;
 
 /// A response that is assembled from its pieces. Methods that add data fail if the response exceeds its maximum size.
@@ -19,7 +19,7 @@ pub struct ResponseAssembly<'r> {
     calls: CallAssembly,
     /// The reason why the model stopped. `None` if it follows from the content: calls, a refusal, or an answer.
     finish_reason: Option<FinishReason>,
-    /// The size of the response so far.
+    /// The size of the response so far, as [`reserve`](Self::reserve) counts it.
     bytes: usize,
     bytes_max: usize,
     has_emitted: bool,
@@ -73,13 +73,13 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Adds a piece of a call.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
-        let arguments = match piece.arguments {
+        let argument_bytes = match piece.arguments {
             Some(Value::String(text)) => text.len(),
             Some(Value::Object(fields)) => fields.len().saturating_mul(ITEM_BYTES),
             _ => 0,
         };
         let calls_before = self.calls.len();
-        self.reserve(piece.id.len() + piece.name.len() + arguments)?;
+        self.reserve(piece.id.len() + piece.name.len() + argument_bytes)?;
         let unemitted = self.calls.push(piece);
         if let Some(UnemittedPart {
             position,
@@ -125,8 +125,8 @@ impl<'r> ResponseAssembly<'r> {
         &mut self.response.usage
     }
 
-    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if it
-    /// follows from the content.
+    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if
+    /// it follows from the content.
     pub(crate) fn stop(&mut self, reason: &str, finish_reason: Option<FinishReason>) {
         self.response.stop_reason = Some(reason.to_owned());
         self.finish_reason = finish_reason;
@@ -139,12 +139,12 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Completes the calls and returns the response.
     pub(crate) fn finish(mut self) -> ChatResponse {
-        let from_content = match (&self.response.refusal, self.calls.len()) {
+        let content_reason = match (&self.response.refusal, self.calls.len()) {
             (Some(_), 0) => FinishReason::Refusal,
             (None, 0) => FinishReason::Stop,
             _ => FinishReason::ToolCalls,
         };
-        self.response.finish = self.finish_reason.unwrap_or(from_content);
+        self.response.finish = self.finish_reason.unwrap_or(content_reason);
         let is_complete = self.response.finish.is_complete();
         self.response.tool_calls = self.calls.finish(is_complete, self.request.messages);
         self.response
@@ -159,8 +159,8 @@ impl<'r> ResponseAssembly<'r> {
         self.has_emitted = self.request.has_listener();
     }
 
-    /// Adds to the size of the response. Readers call it for data that they collect themselves. Fails if the response exceeds
-    /// its maximum size.
+    /// Adds to the size of the response. Readers call it for data that they collect themselves. Fails if the response
+    /// exceeds its maximum size.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), AttemptFailure> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= self.bytes_max {

@@ -16,8 +16,8 @@ pub enum AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// Returns the value of `response_format`. `is_strict` means that the schema must be converted to strict mode. Returns
-    /// `None` if this format has no field, or if strict mode cannot express the schema.
+    /// Returns the value of `response_format`. `is_strict` means that the schema must be converted to strict mode.
+    /// Returns `None` if this format has no field, or if strict mode cannot express the schema.
     pub(super) fn field(self, schema: &Value, is_strict: bool) -> Option<Value> {
         match self {
             Self::Schema => {

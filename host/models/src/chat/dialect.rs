@@ -13,8 +13,8 @@ use crate::schema::without_added_nulls;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
 
-/// The default maximum number of tokens of a response from a server on this machine. Such a server may refuse a maximum above
-/// its context window.
+/// The default maximum number of tokens of a response from a server on this machine. Such a server may refuse a maximum
+/// above its context window.
 const MAX_TOKENS_LOCAL: u32 = 2_048;
 
 /// The chat-completions API.
@@ -42,8 +42,8 @@ pub(super) enum ChatProvider {
 }
 
 impl ClientBuilder<ChatCompletions> {
-    /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema for
-    /// OpenAI, Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
+    /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema
+    /// for OpenAI, Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
     pub fn answer_format(mut self, format: AnswerFormat) -> Self {
         self.dialect.answer_format = Some(format);
         self
@@ -69,7 +69,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns whether the provider supports strict schemas of tools. Other providers may refuse the field `strict`.
+    /// Returns whether the provider supports strict schemas of tools and answers. Other providers may refuse the field
+    /// `strict`.
     pub(super) fn is_strict(self) -> bool {
         self == Self::OpenAi
     }
@@ -82,8 +83,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns how the provider constrains an answer to a schema. For an unknown provider, no field is sent, because it might
-    /// refuse the request.
+    /// Returns how the provider constrains an answer to a schema. For an unknown provider, no field is sent, because it
+    /// might refuse the request.
     fn answer_format(self) -> AnswerFormat {
         match self {
             Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,
@@ -92,7 +93,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns the options of a stream, or `None` if none are sent. Without them, some providers do not send the usage.
+    /// Returns the value of `stream_options`. Without it, some providers do not send the usage of a stream. Returns
+    /// `None` for complete responses and for Mistral, since the field is not sent then.
     pub(super) fn stream_options(self, mode: ResponseMode) -> Option<Value> {
         let is_sent = mode == ResponseMode::Streaming && self != Self::Mistral;
         is_sent.then(|| json!({"include_usage": true}))

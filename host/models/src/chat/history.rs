@@ -11,10 +11,10 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
 /// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
-/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format has no
-/// field for the time of a message or for whether a result is an error: after deserialization these are the current time and
-/// `false`. The provider blocks of messages are not serialized. Images and audio in a history of another client are dropped;
-/// its reasoning is dropped by [`into_messages`](Self::into_messages).
+/// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format
+/// has no field for the time of a message or for whether a result is an error: after deserialization these are the
+/// current time and `false`. The provider blocks of messages are not serialized. Images and audio in a history of
+/// another client are dropped; its reasoning is dropped by [`into_messages`](Self::into_messages).
 ///
 /// ```
 /// use toolwit_core::Message;
@@ -48,8 +48,8 @@ enum WireMessage {
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
         tool_calls: Vec<WireCall>,
-        /// The reasoning as its provider sent it. This field and the next one are dropped when a history is converted to
-        /// messages.
+        /// The reasoning as its provider sent it. This field and the next one are dropped when a history is converted
+        /// to messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ struct WireFunction {
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
-        // No provider block has an empty issuer.
+        // No provider block has an empty issuer, so that no reasoning is included.
         let messages = messages
             .iter()
             .map(|message| WireMessage::new(message, "", CallIdForm::Any));
@@ -233,7 +233,7 @@ fn deserialize_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Str
     })
 }
 
-/// Deserializes an optional content. `null` becomes an empty text.
+/// Deserializes a content as `Some`. `null` becomes an empty text.
 fn deserialize_some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     deserialize_content(deserializer).map(Some)
 }
@@ -288,17 +288,17 @@ mod tests {
 
     fn history(exchanges: Vec<Exchange>) -> Vec<Message> {
         let mut history = Vec::new();
-        for (number, (kind, words, calls)) in exchanges.into_iter().enumerate() {
-            match kind {
-                0 => history.push(Message::system(words)),
-                1 => history.push(Message::user(words)),
+        for (number, (role, text, calls)) in exchanges.into_iter().enumerate() {
+            match role {
+                0 => history.push(Message::system(text)),
+                1 => history.push(Message::user(text)),
                 _ => {
                     let ids = (0..).map(|index| format!("{number}-{index}"));
                     let (calls, results): (Vec<_>, Vec<_>) = ids
                         .zip(calls)
                         .map(|(id, (name, arguments, result))| (ToolCall { id, name, arguments }, result))
                         .unzip();
-                    history.push(Message::assistant(words, calls.clone()));
+                    history.push(Message::assistant(text, calls.clone()));
                     history.extend(
                         calls
                             .iter()
@@ -371,9 +371,9 @@ mod tests {
         fn histories_survive_a_round_trip(exchanges in vec(exchange(), 0..6)) {
             let messages = history(exchanges);
             let json = serde_json::to_string(&OpenAiHistory::from(messages.as_slice())).unwrap();
-            let back = serde_json::from_str::<OpenAiHistory>(&json).unwrap().into_messages().unwrap();
+            let deserialized = serde_json::from_str::<OpenAiHistory>(&json).unwrap().into_messages().unwrap();
             let roles = |messages: Vec<Message>| messages.into_iter().map(|message| message.role).collect::<Vec<_>>();
-            prop_assert_eq!(roles(back), roles(messages));
+            prop_assert_eq!(roles(deserialized), roles(messages));
         }
     }
 }

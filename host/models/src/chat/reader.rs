@@ -8,8 +8,8 @@ use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// The fields of a message with readable reasoning, which differ between providers. A server that sends several of them sends
-/// the same text in each.
+/// The fields of a message with readable reasoning, which differ between providers. A server that sends several of them
+/// sends the same text in each.
 const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// The fields of an entry of `reasoning_details` whose texts arrive in pieces.
@@ -63,7 +63,8 @@ impl ResponseReader for ChunkReader {
 }
 
 impl ChunkReader {
-    /// Reads a response or a chunk, whose message is in the field `key`. Returns whether there was a message.
+    /// Reads a response or a chunk. Its message is in the field `key`, or else in `message`. Returns whether there was
+    /// a message.
     fn read(&mut self, body: &Value, key: &str, response: &mut ResponseAssembly<'_>) -> Result<bool, AttemptFailure> {
         if let Some(counts) = body.present("usage") {
             *response.usage_mut() = token_usage(counts);
@@ -157,8 +158,8 @@ impl ChunkReader {
     /// Adds an entry of `reasoning_details`, or a piece of the last entry: the pieces of an entry have the same type
     /// and index.
     fn add_detail(&mut self, detail: &Value) {
-        let is_same = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
-        let last = self.details.last_mut().filter(|last| is_same(last));
+        let is_same_entry = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
+        let last = self.details.last_mut().filter(|last| is_same_entry(last));
         let (Some(Value::Object(last)), Some(fields)) = (last, detail.as_object()) else {
             self.details.push(detail.clone());
             return;
@@ -190,13 +191,13 @@ fn finish_reason(reason: &str) -> Option<FinishReason> {
 
 /// Parses the token counts. Missing and invalid counts are treated as 0, so that they never fail the response.
 fn token_usage(usage: &Value) -> TokenUsage {
-    let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
-    let cache_read = first(&[
+    let first_count = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
+    let cache_read = first_count(&[
         "/prompt_tokens_details/cached_tokens",
         "/prompt_cache_hit_tokens",
         "/cached_tokens",
     ]);
-    let cache_written = first(&[
+    let cache_written = first_count(&[
         "/prompt_tokens_details/cache_write_tokens",
         "/cache_creation_input_tokens",
     ]);

@@ -63,13 +63,13 @@ impl<'a> WireRequest<'a> {
         }
     }
 
-    /// Constrains the answer with the value of `response_format`, if there is one.
+    /// Sets `response_format`, which constrains the answer. `None` omits the field.
     pub(super) fn with_response_format(mut self, format: Option<Value>) -> Self {
         self.response_format = format;
         self
     }
 
-    /// Moves the limit of tokens to this field.
+    /// Moves the limit of tokens to `field`.
     pub(super) fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
         if field == MaxTokensField::MaxCompletionTokens {
             self.max_completion_tokens = self.max_tokens.take();
@@ -82,12 +82,12 @@ impl<'a> WireRequest<'a> {
 /// strict mode can express the schema.
 fn function_tool(tool: &DeclaredTool, provider: ChatProvider) -> Value {
     let definition = &tool.definition;
-    let strict = provider
+    let strict_parameters = provider
         .is_strict()
         .then(|| strict_schema(&definition.input_schema))
         .flatten();
-    let is_strict = strict.is_some();
-    let parameters = strict.unwrap_or_else(|| SchemaSubset::General.convert(&definition.input_schema));
+    let is_strict = strict_parameters.is_some();
+    let parameters = strict_parameters.unwrap_or_else(|| SchemaSubset::General.convert(&definition.input_schema));
     let mut function = json!({
         "name": tool.name.as_str(),
         "description": definition.description,

@@ -7,8 +7,8 @@ use toolwit_core::text::is_printable;
 /// Maximum length of a version, a name and a file name, in characters.
 const NAME_CHARS_MAX: usize = 128;
 
-/// Maximum length of the description of an environment variable, in characters. A model reads the description if the
-/// variable is not set.
+/// Maximum length of the description of an environment variable, in characters. A model reads the description if a
+/// required value is missing.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 /// Deserializes the version of a package, which must be one line.

@@ -44,8 +44,9 @@ impl RequestedPermissions {
     /// programs may use its name for other content. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if another file or the section is invalid
-    /// or too large, [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if the component is too large,
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a policy file, a capability file or the
+    /// section is invalid or too large, [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if the component
+    /// is too large,
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
     pub fn read(plugin: &Plugin, component_path: &Path) -> Result<Option<Self>, Error> {
         let mut permissions: Option<Self> = None;

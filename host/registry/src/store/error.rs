@@ -16,7 +16,7 @@ pub enum StoreError {
     #[error("it is not a Toolwit store; it was not changed")]
     Foreign,
     /// The store's file or its directory could not be created, or a damaged store could not be renamed.
-    #[error("the file of the store or its directory could not be created or renamed")]
+    #[error("the store's file or its directory could not be created, or a damaged store could not be renamed")]
     File(#[source] std::io::Error),
     /// The database failed.
     #[cfg(feature = "sqlite")]

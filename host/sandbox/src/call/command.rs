@@ -15,7 +15,7 @@ use toolwit_core::{Arguments, ToolResult, ToolStatus};
 
 /// A call of `wasi:cli/run` in a fresh instance.
 pub(crate) struct CommandCall {
-    /// The index of the function in the shape.
+    /// The index of the function in the functions of the component.
     index: usize,
     arguments: Arguments,
     /// The arguments of the program, its name first.

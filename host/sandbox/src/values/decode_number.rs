@@ -35,10 +35,10 @@ integer_range!(i8, u8, i16, u16, i32, u32, i64, u64);
 pub(crate) fn decode_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
     exact_integer(value)
         .and_then(|integer| T::try_from(integer).ok())
-        .ok_or_else(|| not_an_integer::<T>(value))
+        .ok_or_else(|| integer_error::<T>(value))
 }
 
-fn not_an_integer<T: IntegerRange>(value: &Value) -> DecodeError {
+fn integer_error<T: IntegerRange>(value: &Value) -> DecodeError {
     let (min, max) = T::RANGE;
     let range = format!("an integer from {min} to {max}");
     match value {

@@ -66,9 +66,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of
-    /// the time limit of other calls. A tool is identified by its id, such as `render#frames`, and a method by its id without
-    /// an entity. An id that no plugin has is reported in the log.
+    /// Adds tools whose calls may take longer: their time limit is at least
+    /// [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). A tool is identified by its id, such as
+    /// `render#frames`, and a method by its id without an entity. An id that no plugin has is reported in the log.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -113,8 +113,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database, which also holds the plugins' key-value data. The file is created if it does not
-    /// exist, and can never be granted to a plugin.
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. The file is created if it
+    /// does not exist, and can never be granted to a plugin.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
@@ -125,9 +125,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged
-    /// and the host works without a database: it reads all components again, and values that plugins store end with the
-    /// process.
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is
+    /// logged and the host works without a database: it reads all components again, and values that plugins store end
+    /// with the process.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
@@ -152,8 +152,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a native tool or a facade to the tools of all conversations. The tool is shown and searched like the tools of
-    /// plugins. To add a tool that the model always sees, use
+    /// Adds a native tool or a facade to the tools of all conversations. The tool is shown and searched like the tools
+    /// of plugins. To add a tool that the model always sees, use
     /// [`ConversationBuilder::tool`](toolwit_agent::ConversationBuilder::tool).
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
@@ -167,11 +167,11 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Wraps the calls of tools with a plugin that exports `toolwit:plugin/interceptor`. The interceptor receives the arguments
-    /// and the outcome of each call, and can change or refuse them.
+    /// Wraps the calls of tools with a plugin that exports `toolwit:plugin/interceptor`. The interceptor receives the
+    /// arguments and the outcome of each call, and can change or refuse them.
     ///
-    /// An interceptor covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
-    /// results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
+    /// An interceptor covers native tools, plugins and other sources, nested calls, the methods of entities, agents and
+    /// late results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
     /// withheld. Interceptors are applied in the order in which they are added, the first one outermost; the
     /// interceptors of [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if
     /// the plugin is not installed.
@@ -205,16 +205,16 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). With a model, the
-    /// search also finds tools that share no word with the query. Without a model, the search compares words only.
+    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). With a model,
+    /// the search also finds tools that share no word with the query. Without a model, the search compares words only.
     #[must_use]
     pub fn embedding_model(mut self, model: impl EmbeddingModel + 'static) -> Self {
         self.embedding_model = Some(Arc::new(model));
         self
     }
 
-    /// Watches the plugin directories while the host lives. With a watch, a missing directory is not an error, since it may be
-    /// created later.
+    /// Watches the plugin directories while the host lives. With a watch, a missing directory is not an error, since it
+    /// may be created later.
     #[must_use]
     pub fn watch(mut self, options: WatchOptions) -> Self {
         self.watch = Some(options);
@@ -230,16 +230,16 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. The discovery runs in the background, and the
-    /// tools that it finds enter the registry like those of a changed directory.
+    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. The discovery runs in the background,
+    /// and the tools that it finds enter the registry like those of a changed directory.
     #[must_use]
     pub fn background_discovery(mut self) -> Self {
         self.has_background_discovery = true;
         self
     }
 
-    /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, only the grants of
-    /// the application apply.
+    /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, only the
+    /// grants of the application apply.
     ///
     /// The file is read again when it changes. A running call keeps its grants; the next call has the new ones.
     #[must_use]
@@ -255,9 +255,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that
-    /// calls can be replayed. The rules `clock` and `random` of the grants then have no effect. A plugin that imports no clock
-    /// gets none.
+    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so
+    /// that calls can be replayed. The rules `clock` and `random` of the grants then have no effect. A plugin that does
+    /// not import a clock does not get one.
     #[must_use]
     pub fn frozen_at(mut self, seconds: u64) -> Self {
         self.runtime.frozen_at = Some(seconds);
@@ -292,16 +292,16 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of one end
-    /// user belongs in the context of the conversation instead.
+    /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of
+    /// one end user belongs in the context of the conversation instead.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.runtime.secret_values.set(name, value);
         self
     }
 
-    /// Replaces the system's resolver for the names of granted hosts. The addresses that the new resolver returns are checked
-    /// as well.
+    /// Replaces the system's resolver for the names of granted hosts. The host checks the addresses that the new
+    /// resolver returns like those of the system's resolver.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.runtime.resolver = Some(resolver);
@@ -331,31 +331,32 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a tool group that is built in code, with its tools. The group replaces any other group with the same role, also a
-    /// configured one.
+    /// Adds a tool group that is built in code, with its tools. The group replaces any other group with the same role,
+    /// also a configured one.
     #[must_use]
     pub fn group(mut self, group: ToolGroup) -> Self {
         self.tool_groups = self.tool_groups.with_group(group);
         self
     }
 
-    /// Adds a source of tools for tool groups, such as a server. The source is not contacted before a conversation needs it.
+    /// Adds a source of tools for tool groups, such as a server. The source is not contacted before a conversation
+    /// needs it.
     #[must_use]
     pub fn tool_source(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_groups = self.tool_groups.with_source(source);
         self
     }
 
-    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins,
-    /// and its name is a provider of tool groups. The source is not contacted before the first turn of a conversation; see
-    /// [`ToolSources`](crate::strategy::ToolSources). A later source replaces one with the same name.
+    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of
+    /// plugins, and its name is a provider of tool groups. The source is not contacted before the first turn of a
+    /// conversation; see [`ToolSources`](crate::strategy::ToolSources). A later source replaces one with the same name.
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);
         self.tool_groups = self
             .tool_groups
             .with_source(SharedSource::new(source.clone(), Arc::new(|_: &str| true)));
-        self.shared_sources.retain(|other| other.name() != source.name());
+        self.shared_sources.retain(|earlier| earlier.name() != source.name());
         self.shared_sources.push(source);
         self
     }

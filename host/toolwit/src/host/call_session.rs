@@ -15,8 +15,8 @@ use toolwit_core::{
 };
 use toolwit_sandbox::Scope;
 
-/// A conversation without a model, in which tools are called by name. Methods of the entities in a result are tools of the
-/// next calls.
+/// A conversation without a model, in which tools are called by name. Methods of the entities in a result are tools of
+/// the next calls.
 ///
 /// ```no_run
 /// use toolwit::{Arguments, ToolContext, Toolwit};
@@ -62,8 +62,8 @@ pub struct SessionCall {
 }
 
 impl Toolwit {
-    /// Starts a conversation without a model, with the native tools and all tools of plugins. Every call receives the context.
-    /// To add the tools of shared sources, use [`CallSession::add_sources`].
+    /// Starts a conversation without a model, with the native tools and all tools of plugins. Every call receives the
+    /// context. To add the tools of shared sources, use [`CallSession::add_sources`].
     #[must_use]
     pub fn call_session(&self, context: ToolContext) -> CallSession {
         let listed_tools = self.tools(&Scope::new());
@@ -85,7 +85,8 @@ impl Toolwit {
 }
 
 impl CallSession {
-    /// Finds a tool by its id or name: first among the tools of the host and of sources, then among those that calls added.
+    /// Finds a tool by its id or name: first among the tools of the host and of sources, then among those that calls
+    /// added.
     ///
     /// # Errors
     /// See [`FindError`].
@@ -111,26 +112,27 @@ impl CallSession {
         Err(unknown)
     }
 
-    /// Contacts the shared sources of the host that were not added yet, such as servers, and adds their tools. If `wanted` is
-    /// the id of a tool of one of them, only that source is contacted. Returns the sources that could not be reached.
+    /// Contacts the shared sources of the host that were not added yet, such as servers, and adds their tools. If
+    /// `wanted` is the id of a tool of one of them, only that source is contacted. Returns the sources that could not
+    /// be reached.
     pub async fn add_sources(&mut self, wanted: &str) -> Vec<UnreachableSource> {
         let owner = ToolId::from_text(wanted).owner().to_owned();
         let is_added = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());
         let sources = self.host.sources().iter().filter(|source| !is_added(source));
-        let of_owner: Vec<_> = sources
+        let owner_sources: Vec<_> = sources
             .clone()
             .filter(|source| owner == format!("mcp:{}", source.name()))
             .cloned()
             .collect();
-        let chosen: Vec<_> = if of_owner.is_empty() {
+        let contacted_sources: Vec<_> = if owner_sources.is_empty() {
             sources.cloned().collect()
         } else {
-            of_owner
+            owner_sources
         };
         let context = &self.context;
-        let answers = join_all(chosen.iter().map(async |source| source.tools(context).await)).await;
+        let answers = join_all(contacted_sources.iter().map(async |source| source.tools(context).await)).await;
         let mut unreachable = Vec::new();
-        for (source, tools) in chosen.into_iter().zip(answers) {
+        for (source, tools) in contacted_sources.into_iter().zip(answers) {
             match tools {
                 Ok(tools) => {
                     for tool in tools {
@@ -149,7 +151,7 @@ impl CallSession {
         unreachable
     }
 
-    /// Adds the tools that the sources got during a call. Returns the names of the tools.
+    /// Adds the cached tools of the sources that the session does not have yet. Returns the names of the new tools.
     fn add_new_tools(&mut self) -> Vec<ToolName> {
         let sources = self.sources.iter();
         let current: Vec<_> = sources
@@ -157,8 +159,8 @@ impl CallSession {
             .flatten()
             .collect();
         let is_new = |tool: &Arc<dyn Tool>| self.tools.by_id(&tool.definition().id).is_none();
-        let new: Vec<_> = current.into_iter().filter(is_new).collect();
-        let added = new.into_iter().filter_map(|tool| match self.tools.add(tool) {
+        let new_tools: Vec<_> = current.into_iter().filter(is_new).collect();
+        let added = new_tools.into_iter().filter_map(|tool| match self.tools.add(tool) {
             AddOutcome::New(name) => Some(name),
             _ => None,
         });
@@ -187,7 +189,7 @@ impl CallSession {
         }
     }
 
-    /// Adds the methods of the entities in a result as tools. Returns the new names.
+    /// Adds the methods of the entities in a result as tools. Returns the names of the new tools.
     fn add_entities(&mut self, arguments: Arguments, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };

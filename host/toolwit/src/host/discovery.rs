@@ -12,8 +12,8 @@ pub struct DiscoveryTask {
     _task: JoinSet<Result<Vec<DiscoveryOutcome>, Error>>,
 }
 
-/// Discovers the dynamic tools that are pending. Returns the task if the discovery takes longer than ten seconds, and `None` if
-/// it has ended or nothing is pending.
+/// Discovers the dynamic tools that are pending. Returns the task if the discovery takes longer than ten seconds, and
+/// `None` if it has ended or nothing is pending.
 pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
     let Some(DiscoveryTask { _task: mut task }) = discover_in_background(registry) else {
         return Ok(None);

@@ -109,20 +109,21 @@ impl Toolwit {
     /// Finds a tool by its id, or by its name if only one of the tools has this name.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`] with the nearest names, [`ErrorKind::AmbiguousTool`] with the ids to choose from.
+    /// [`ErrorKind::UnknownTool`] with the nearest names, or [`ErrorKind::AmbiguousTool`] with the ids to choose from.
     pub fn find_tool(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, Error> {
         find(tools, wanted).map_err(Error::from)
     }
 
     /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool
-    /// is missing, as far as the registry knows it: its plugin is broken or undiscovered, or the name is that of a method.
+    /// is missing, as far as the registry knows it: its plugin is broken or undiscovered, or the name is that of a
+    /// method.
     ///
     /// # Errors
     /// See [`FindError`].
     pub fn find_or_explain(&self, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
         find(tools, wanted).map_err(|error| match error {
             FindError::Unknown { wanted, nearest, .. } => explain(&self.registry(), wanted, nearest),
-            other => other,
+            error => error,
         })
     }
 }
@@ -162,8 +163,8 @@ pub(super) fn find(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool
     if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
         return Ok(tool.clone());
     }
-    let named: Vec<_> = tools.iter().filter(|tool| tool.definition().name() == wanted).collect();
-    match named.as_slice() {
+    let candidates: Vec<_> = tools.iter().filter(|tool| tool.definition().name() == wanted).collect();
+    match candidates.as_slice() {
         [tool] => Ok(Arc::clone(tool)),
         [] => find_by_assigned_name(tools, wanted),
         several => Err(FindError::Ambiguous {
@@ -189,7 +190,8 @@ fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dy
     })
 }
 
-/// Returns the reason why no tool has a name: the name is that of a method, or its plugin is unavailable.
+/// Returns the error for a name that no tool has: the name is that of a method, its plugin is unavailable, or the name
+/// is unknown.
 fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindError {
     if let Some(method) = EntityMethod::find(registry, &wanted) {
         return FindError::NeedsEntity {
@@ -206,10 +208,10 @@ fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindErr
     let mut unavailable: Vec<_> = packages.iter().filter_map(unavailable).collect();
     // An id begins with its plugin's name, and a plugin of one function often has the name of that function.
     let owner = wanted.split(['/', '#']).next();
-    let of_owner = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
+    let owner_position = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
     // If no plugin works, the error of the first one is more useful than an unknown name.
     let is_all_unavailable = !unavailable.is_empty() && unavailable.len() == packages.len();
-    if let Some(position) = of_owner.or(is_all_unavailable.then_some(0)) {
+    if let Some(position) = owner_position.or(is_all_unavailable.then_some(0)) {
         let (plugin, error) = unavailable.swap_remove(position);
         return FindError::Unavailable { plugin, error };
     }

@@ -1,4 +1,5 @@
-//! The interceptors of a host: code that decides on every call of the tools of its conversations, before and after it runs.
+//! The interceptors of a host: code that decides on every call of the tools of its conversations, before and after it
+//! runs.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use toolwit_core::{
 use toolwit_registry::{InterceptorSettings, Package, Registry};
 use toolwit_sandbox::{PluginInterceptor, Scope};
 
-/// A guard, and the tools that it covers. The conversations of a host share it, so that it is applied to a tool once.
+/// A guard, and the tools that it covers. All conversations of a host share the `Arc`, by which a tool set recognises a
+/// guard that is already applied to a tool.
 type Guard = (ToolSelector, Arc<dyn Decorator>);
 
 /// The interceptors of a host.
@@ -19,7 +21,8 @@ type Guard = (ToolSelector, Arc<dyn Decorator>);
 pub(super) struct Interceptors(Guards);
 
 impl Interceptors {
-    /// Loads the interceptors of plugins, and adds them inside those of the application. The first interceptor is outermost.
+    /// Loads the interceptors of plugins, and adds them inside those of the application. The first interceptor is
+    /// outermost.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken
@@ -39,7 +42,7 @@ impl Interceptors {
             }
             guards.extend(tools.into_iter().map(|tools| (tools, guard.clone())));
         }
-        // The list is in the opposite order: the innermost guard is first.
+        // `Guards` has the opposite order: the innermost guard is first.
         Ok(Self(Guards::from_decorators(guards.iter().rev())))
     }
 
@@ -69,7 +72,8 @@ impl Interceptors {
         ))
     }
 
-    /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation starts.
+    /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation
+    /// starts.
     pub(super) fn add_to_context(&self, context: ToolContext) -> ToolContext {
         self.0.add_to(context)
     }
@@ -90,8 +94,8 @@ impl Decorator for InterceptorCarrier {
     }
 }
 
-/// Logs a warning for each tool that the settings of an interceptor name and that does not exist. A missing tool is not an
-/// error, since it can appear later.
+/// Logs a warning for each tool that the settings of an interceptor name and that does not exist. A missing tool is not
+/// an error, since it can appear later.
 pub(super) fn warn_about_missing_tools(
     settings: &[InterceptorSettings],
     registry: &Registry,

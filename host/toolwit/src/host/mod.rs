@@ -61,8 +61,8 @@ pub struct Toolwit {
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
-/// The selection of the host's tools that a conversation shows to its model. [`Exposure::Auto`] is decided once: when the
-/// conversation is created, or in its first turn if the host has shared sources.
+/// The selection of the host's tools that a conversation shows to its model. [`Exposure::Auto`] is decided once: when
+/// the conversation is created, or in its first turn if the host has shared sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -71,8 +71,8 @@ pub enum Exposure {
     Auto,
     /// All tools, from the start.
     Flat,
-    /// All tools from the start, but each interface with several functions, and each shared source, is a facade that reveals
-    /// its tools.
+    /// All tools from the start, but each interface with several functions, and each shared source, is a facade that
+    /// reveals its tools.
     Facade,
     /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
     Search,
@@ -109,8 +109,8 @@ impl Toolwit {
         &self.tools
     }
 
-    /// Returns the native tools of the host and all tools of plugins, with the interceptors of the host. Resources that the
-    /// tools return live in `scope`.
+    /// Returns the native tools of the host and all tools of plugins, with the interceptors of the host. Resources that
+    /// the tools return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let native = self.tools.iter().cloned();
@@ -118,11 +118,11 @@ impl Toolwit {
         tools.map(|tool| self.interceptors.decorate_tool(tool)).collect()
     }
 
-    /// Starts to configure a conversation with the native tools, all tools of plugins and those of shared sources, shown as
-    /// [`Toolwit::exposure`] returns.
+    /// Starts to configure a conversation with the native tools, all tools of plugins and those of shared sources,
+    /// shown according to [`Toolwit::exposure`].
     ///
-    /// Resources that tools return live as long as the conversation. When packages change, the conversation uses the new ones
-    /// from the beginning of its next turn.
+    /// Resources that tools return live as long as the conversation. When packages change, the conversation uses the
+    /// new ones from the beginning of its next turn.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
         self.conversation_among(|_| true)
@@ -131,15 +131,15 @@ impl Toolwit {
     /// Starts to configure a conversation like [`Toolwit::conversation`], with only the tools whose id `may_use`
     /// accepts, such as the tools of a tenant or a role.
     ///
-    /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered, by one id
-    /// for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
+    /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered,
+    /// by one id for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chaining(&self.registry(), &may_use);
         let may_use: MayUse = Arc::new(may_use);
-        let (for_scope, for_strategy) = (may_use.clone(), may_use.clone());
-        let scope = Scope::new().restricted_to(move |id| for_scope(id));
-        let may_use_tool = move |id: &str| for_strategy(id);
+        let (scope_filter, strategy_filter) = (may_use.clone(), may_use.clone());
+        let scope = Scope::new().restricted_to(move |id| scope_filter(id));
+        let may_use_tool = move |id: &str| strategy_filter(id);
         let registry = self.registry.clone();
         let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use.clone()));
         let builder = self.interceptors.guard_conversation(builder);
@@ -184,8 +184,8 @@ impl Toolwit {
     /// Starts to configure a conversation with only the tools of these roles. The tool groups of
     /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assign tools to roles.
     ///
-    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation fails for an
-    /// unknown role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
+    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation
+    /// fails for an unknown role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
     #[must_use]
     pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
         let scope = Scope::new();
@@ -197,7 +197,8 @@ impl Toolwit {
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 
-    /// Returns a facade for each shared source. The source is contacted when its facade is called.
+    /// Returns a facade for each shared source. The source is contacted when its facade is called. A source that cannot
+    /// be a facade is skipped with a warning.
     fn source_facades(&self, may_use: &MayUse) -> impl Iterator<Item = Arc<dyn Tool>> {
         self.shared_sources(may_use).filter_map(|source| {
             let name = source.name();
@@ -231,8 +232,8 @@ impl Toolwit {
         groups.with_source(PluginSource::new(self.registry.clone(), scope, may_use))
     }
 
-    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`]. If the host has shared sources
-    /// with many tools, [`Exposure::Flat`] can still become [`Exposure::Search`] in the first turn.
+    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`]. If the host has shared
+    /// sources with many tools, [`Exposure::Flat`] can still become [`Exposure::Search`] in the first turn.
     #[must_use]
     pub fn exposure(&self) -> Exposure {
         match self.exposure {
@@ -244,8 +245,8 @@ impl Toolwit {
         }
     }
 
-    /// Discovers the dynamic tools that are pending, and waits for at most ten seconds. Returns the background task if the
-    /// discovery takes longer, and `None` if it has ended or nothing is pending.
+    /// Discovers the dynamic tools that are pending, and waits for at most ten seconds. Returns the background task if
+    /// the discovery takes longer, and `None` if it has ended or nothing is pending.
     ///
     /// # Errors
     /// Those of [`LiveRegistry::discover_dynamic_tools`].

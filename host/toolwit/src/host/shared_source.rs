@@ -33,8 +33,8 @@ impl ToolSource for SharedSource {
     }
 
     fn listed_names(&self) -> Option<Vec<String>> {
-        // Not restricted, because `may_use` decides by id and the list also has names. They only select which sources are
-        // queried; the tools themselves are restricted.
+        // Not restricted, because `may_use` decides by id and the list also has names. The list only selects which
+        // sources are queried; the tools themselves are restricted.
         self.source.listed_names()
     }
 

@@ -1,4 +1,5 @@
-//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that the conversation may use.
+//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that the conversation may
+//! use.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,9 +62,9 @@ impl Follower {
         tools
     }
 
-    /// Keeps in memory the components of the tools that are not compiled yet, so that these tools work for the turn even if the
-    /// files change. A few threads share the work: usually the compiled code is cached and nothing has to be read, so a thread
-    /// for each plugin would cost more than the work.
+    /// Keeps in memory the components of the tools that are not compiled yet, so that these tools work for the turn
+    /// even if the files change. A few threads share the work: usually the compiled code is cached and nothing has to
+    /// be read, so a thread for each plugin would cost more than the work.
     pub(super) async fn retain_components(&self, tools: &ToolSet, injection: &Injection) {
         let present = tools.iter().map(|named| &named.definition.id);
         let added = injection.add.iter().map(|tool| &tool.definition().id);
@@ -82,7 +83,8 @@ impl Follower {
         drop(join_all(reads).await);
     }
 
-    /// Moves to the current snapshot. Returns the previous snapshot and the current one, or `None` if they are the same.
+    /// Moves to the current snapshot. Returns the previous snapshot and the current one, or `None` if they are the
+    /// same.
     pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.live.current();

@@ -1,5 +1,5 @@
-//! Injection strategies that offer the tools of a registry and of sources to a conversation: all tools at once, or those that
-//! a search finds.
+//! Injection strategies that offer the tools of a registry and of sources to a conversation: all tools at once, or
+//! those that a search finds.
 //!
 //! [`Toolwit::conversation`](crate::Toolwit::conversation) selects one of them by its [`Exposure`](crate::Exposure).
 

@@ -11,8 +11,8 @@ use toolwit_core::{Tool, ToolId};
 /// Maximum number of tools that the description of a facade lists.
 const LISTED_TOOLS_MAX: usize = 12;
 
-/// Groups the tools of each interface into a facade, for the plugins for which `about` returns a description. A facade takes
-/// the position of the first of its tools. The tool of an interface with a single tool is not grouped.
+/// Groups the tools of each interface into a facade, for the plugins for which `about` returns a description. A facade
+/// takes the position of the first of its tools. The tool of an interface with a single tool is not grouped.
 #[must_use]
 pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> Option<String>) -> Vec<Arc<dyn Tool>> {
     let mut groups: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();

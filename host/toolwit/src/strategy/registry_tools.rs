@@ -20,7 +20,8 @@ use toolwit_sandbox::Scope;
 /// Tools do not change within a turn. An entity stays bound to the instance that created it.
 pub struct RegistryTools {
     follower: Follower,
-    /// Whether every interface with several functions is a facade, not only those of packages whose manifest requests it.
+    /// Whether every interface with several functions is a facade, not only those of packages whose manifest requests
+    /// it.
     is_facade_by_default: bool,
 }
 

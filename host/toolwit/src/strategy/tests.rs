@@ -66,7 +66,7 @@ impl ChatModel for Recorder {
 }
 
 /// Returns a builder whose model returns these responses, and the recorder of its requests.
-fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationBuilder, Recorder) {
+fn recording_builder(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationBuilder, Recorder) {
     let recorder = Recorder {
         responses: Arc::new(Mutex::new(responses.into_iter().collect())),
         ..Recorder::default()
@@ -75,7 +75,7 @@ fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationB
 }
 
 /// Returns a native tool that answers with its name.
-fn native(name: &str, description: &str) -> Arc<dyn Tool> {
+fn native_tool(name: &str, description: &str) -> Arc<dyn Tool> {
     let answer = format!("{name} ran");
     let tool = NativeTool::new(name, description, json!({"type": "object"}), move |_, _| {
         let answer = answer.clone();
@@ -99,7 +99,7 @@ fn call(tool: &str, arguments: Value) -> ChatResponse {
     ChatResponse::new(String::new(), vec![call])
 }
 
-/// Writes a component whose function `export` returns its first argument.
+/// Writes a component whose function `export` returns its argument, and a manifest with the use case.
 fn write_plugin(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     let text = format!(
         r#"(component
@@ -123,6 +123,7 @@ async fn tool_search(directory: &Path) -> ToolSearch {
     ToolSearch::new(registry(directory).await, Scope::new())
 }
 
+/// Writes three plugins to a directory, and returns the registry of the directory.
 async fn registry(directory: &Path) -> Registry {
     write_plugin(
         directory,
@@ -145,15 +146,15 @@ async fn registry(directory: &Path) -> Registry {
 async fn tools_that_match_the_message_are_declared_before_the_first_inference() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 21})), answer("21 degrees")]);
+    let (builder, recorder) = recording_builder([call("get_forecast", json!({"a": 21})), answer("21 degrees")]);
     let builder = builder.strategy(search).system("You are a farmer.");
     let mut conversation = builder.build().unwrap();
     let outcome = conversation.run("Tell me what the weather is like").await.unwrap();
     assert_eq!(outcome.text(), "21 degrees");
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert_eq!(shown[0].names, ["search_tools", "get_forecast"]);
+    let requests = recorder.requests.lock().unwrap().clone();
+    assert_eq!(requests[0].names, ["search_tools", "get_forecast"]);
     let system = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
-    assert_eq!(shown[0].messages[0].content(), system);
+    assert_eq!(requests[0].messages[0].content(), system);
     for rule in [
         "do not describe what you would do",
         "only for a capability that none of your tools has",
@@ -163,8 +164,8 @@ async fn tools_that_match_the_message_are_declared_before_the_first_inference() 
     ] {
         assert!(system.contains(rule), "{rule}");
     }
-    assert!(shown[0].definitions[1].contains("When the user asks for the weather"));
-    assert_eq!(shown[1].messages.last().unwrap().content(), "21");
+    assert!(requests[0].definitions[1].contains("When the user asks for the weather"));
+    assert_eq!(requests[1].messages.last().unwrap().content(), "21");
 }
 
 // accept: 110, accept: 116, accept: 121
@@ -173,7 +174,7 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
     let query = json!({"need": "a tool that sends emails", "task": "write to Ann"});
-    let (builder, recorder) = recorded([
+    let (builder, recorder) = recording_builder([
         call("search_tools", query.clone()),
         call("search_tools", query),
         call("send_email", json!({"a": 7})),
@@ -181,21 +182,32 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     ]);
     let mut conversation = builder.strategy(search).build().unwrap();
     conversation.run("Please go on").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
+    let requests = recorder.requests.lock().unwrap().clone();
+    let last_message = |index: usize| requests[index].messages.last().unwrap().content().to_owned();
     assert_eq!(
-        shown[0].names,
+        requests[0].names,
         ["search_tools"],
         "no tool matches the message of the user"
     );
-    assert_eq!(shown[1].names, ["search_tools", "send_email"]);
-    assert!(last(1).contains("these are your tools now"), "{}", last(1));
-    let found: Value = serde_json::from_str(&last(1)).unwrap();
+    assert_eq!(requests[1].names, ["search_tools", "send_email"]);
+    assert!(
+        last_message(1).contains("these are your tools now"),
+        "{}",
+        last_message(1)
+    );
+    let found: Value = serde_json::from_str(&last_message(1)).unwrap();
     let description = found["hits"][0]["description"].as_str().unwrap();
     assert!(description.contains("wants to send a message"), "{description}");
-    assert_eq!(shown[2].definitions, shown[1].definitions, "no tool is added twice");
-    assert!(last(2).contains("an earlier search found these tools"), "{}", last(2));
-    assert_eq!(last(3), "7");
+    assert_eq!(
+        requests[2].definitions, requests[1].definitions,
+        "no tool is added twice"
+    );
+    assert!(
+        last_message(2).contains("an earlier search found these tools"),
+        "{}",
+        last_message(2)
+    );
+    assert_eq!(last_message(3), "7");
 }
 
 // accept: 110
@@ -213,7 +225,7 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
             call("get_forecast", json!({"a": 21})),
             answer("done"),
         ];
-        let (builder, recorder) = recorded(calls);
+        let (builder, recorder) = recording_builder(calls);
         let builder = builder.strategy(search).guidance("Be brief.");
         builder
             .build()
@@ -221,11 +233,11 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
             .run("the weather forecast, please")
             .await
             .unwrap();
-        let shown = recorder.requests.lock().unwrap().clone();
-        assert_eq!(shown[0].messages[0].content(), "Be brief.");
-        assert_eq!(shown[2].names.contains(&"get_forecast".to_owned()), is_available);
-        assert_eq!(shown[2].messages.last().unwrap().content() == "21", is_available);
-        let found = shown[1].messages.last().unwrap().content().to_owned();
+        let requests = recorder.requests.lock().unwrap().clone();
+        assert_eq!(requests[0].messages[0].content(), "Be brief.");
+        assert_eq!(requests[2].names.contains(&"get_forecast".to_owned()), is_available);
+        assert_eq!(requests[2].messages.last().unwrap().content() == "21", is_available);
+        let found = requests[1].messages.last().unwrap().content().to_owned();
         assert_eq!(found.contains("weather#get-forecast"), is_available, "{found}");
     }
 }
@@ -236,13 +248,13 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
     let directory = tempfile::tempdir().unwrap();
     let search = |registry: Registry| {
         ToolSearch::new(registry, Scope::new()).with_tools([
-            native("extract_dates", "Extracts data: dates of a calendar"),
-            native("extract_prices", "Extracts data: prices of a web shop"),
+            native_tool("extract_dates", "Extracts data: dates of a calendar"),
+            native_tool("extract_prices", "Extracts data: prices of a web shop"),
         ])
     };
     let registry = registry(directory.path()).await;
     let first_found = async |earlier: &[&str]| {
-        let (builder, recorder) = recorded([answer("ok")]);
+        let (builder, recorder) = recording_builder([answer("ok")]);
         let exchange = |text: &&str| [Message::user(*text), Message::assistant("hm", Vec::new())];
         let builder = builder.history(earlier.iter().flat_map(exchange).collect());
         builder
@@ -250,8 +262,8 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
             .run("extract data")
             .await
             .unwrap();
-        let shown = recorder.requests.lock().unwrap().clone();
-        shown[0].names[1].clone()
+        let requests = recorder.requests.lock().unwrap().clone();
+        requests[0].names[1].clone()
     };
     let context = "I am building a web shop";
     assert_eq!(first_found(&[]).await, "extract_dates");
@@ -269,13 +281,14 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
 async fn a_search_covers_the_tools_that_were_injected_in_the_same_turn() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let roses = native("water_roses", "Waters the roses in the garden");
+    let roses = native_tool("water_roses", "Waters the roses in the garden");
     let garden = Facade::builder("outside", "Opens a door.")
         .tools([roses])
         .build()
         .unwrap();
     let need = json!({"need": "a tool that waters roses"});
-    let (builder, recorder) = recorded([call("outside", json!({})), call("search_tools", need), answer("done")]);
+    let (builder, recorder) =
+        recording_builder([call("outside", json!({})), call("search_tools", need), answer("done")]);
     builder
         .strategy(search)
         .tool(garden)

@@ -48,8 +48,8 @@ impl ToolSources {
         }
     }
 
-    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. This is decided
-    /// once, in the first turn in which a source returns its tools. The search must cover the sources.
+    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. The
+    /// decision is final when the search is used or a source has returned its tools. The search must cover the sources.
     #[must_use]
     pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
         self.search = Some(FallbackSearch {
@@ -59,30 +59,32 @@ impl ToolSources {
         self
     }
 
-    /// Returns the changes after which the conversation has the current tools of the sources. `current` contains the tools by
-    /// the position of their source.
+    /// Returns the changes after which the conversation has the current tools of the sources. `current` contains the
+    /// tools by the position of their source.
     fn changes(&self, current: Vec<(usize, Vec<Arc<dyn Tool>>)>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         let mut state = self.state();
-        for (source, current) in current {
+        for (position, source_tools) in current {
             let earlier: HashMap<ToolId, Arc<dyn Tool>> = state
                 .added_tools
-                .remove(&source)
+                .remove(&position)
                 .into_iter()
                 .flatten()
                 .map(|tool| (tool.definition().id.clone(), tool))
                 .collect();
-            let ids: Vec<_> = current.iter().map(|tool| tool.definition().id.clone()).collect();
+            let ids: Vec<_> = source_tools.iter().map(|tool| tool.definition().id.clone()).collect();
             let is_new = |tool: &&Arc<dyn Tool>| {
                 let id = &tool.definition().id;
-                let is_same = earlier.get(id).is_some_and(|earlier| Arc::ptr_eq(earlier, tool));
+                let is_same = earlier
+                    .get(id)
+                    .is_some_and(|earlier_tool| Arc::ptr_eq(earlier_tool, tool));
                 !is_same || tools.by_id(id).is_none()
             };
-            injection.add.extend(current.iter().filter(is_new).cloned());
+            injection.add.extend(source_tools.iter().filter(is_new).cloned());
             let mut removed_ids: Vec<_> = earlier.into_keys().filter(|id| !ids.contains(id)).collect();
             removed_ids.sort();
             injection.remove.extend(removed_ids);
-            state.added_tools.insert(source, current);
+            state.added_tools.insert(position, source_tools);
         }
         injection
     }
@@ -152,12 +154,13 @@ impl InjectionStrategy for ToolSources {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        let added = {
+        let added_tool = {
             let state = self.state();
-            let mut added = state.added_tools.values().flatten();
-            added.find(|added| added.definition().id == *tool).cloned()
+            let mut added_tools = state.added_tools.values().flatten();
+            added_tools.find(|added| added.definition().id == *tool).cloned()
         };
-        // Whether the conversation searches is decided when its first turn in this process begins.
-        added.or_else(|| self.search.as_ref()?.strategy.restore(tool))
+        // The fallback search is tried even if it is not active: that is decided later, when the first turn in this
+        // process begins.
+        added_tool.or_else(|| self.search.as_ref()?.strategy.restore(tool))
     }
 }

@@ -71,35 +71,35 @@ impl OtlpOptions {
 /// Creates a layer that collects spans, and the exporter that sends them.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to another
-/// machine over plain HTTP, or if TLS cannot be configured.
+/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to
+/// another machine over plain HTTP, or if TLS cannot be configured.
 pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error> {
-    let unusable = |why: String| {
+    let export_error = |why: String| {
         let message = format!("telemetry cannot be exported: {why}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     };
     let endpoint = options.endpoint.trim_end_matches('/');
     let url = Url::parse(&format!("{endpoint}/v1/traces"))
-        .map_err(|error| unusable(format!("the endpoint is not a URL: {error}")))?;
+        .map_err(|error| export_error(format!("the endpoint is not a URL: {error}")))?;
     if !options.headers.is_empty() && url.scheme() != "https" && !is_loopback(&url) {
         let host = url.host_str().unwrap_or_default();
         let why = format!("its headers would be sent to `{host}` over plain HTTP, where others can read them");
-        return Err(unusable(why).with_suggestion("use an `https` endpoint, or remove the headers"));
+        return Err(export_error(why).with_suggestion("use an `https` endpoint, or remove the headers"));
     }
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
-        let name = HeaderName::try_from(name.as_str()).map_err(|error| unusable(error.to_string()))?;
-        let mut value = HeaderValue::try_from(value.as_str()).map_err(|error| unusable(error.to_string()))?;
+        let name = HeaderName::try_from(name.as_str()).map_err(|error| export_error(error.to_string()))?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|error| export_error(error.to_string()))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     let client = client_builder(Encryption::of_scheme(url.scheme()))
-        .map_err(|error| unusable(error.to_string()))?
+        .map_err(|error| export_error(error.to_string()))?
         .default_headers(headers)
         .connect_timeout(CONNECT_WALL_MAX)
         .timeout(REQUEST_WALL_MAX)
         .build()
-        .map_err(|error| unusable(error.to_string()))?;
+        .map_err(|error| export_error(error.to_string()))?;
     let (span_sender, span_receiver) = mpsc::channel(SPANS_MAX);
     let layer = OtlpLayer {
         span_sender,
@@ -131,8 +131,8 @@ pub struct OtlpExporter {
     span_receiver: mpsc::Receiver<Value>,
 }
 
-/// A running exporter. If it is dropped, the exporter ends after it has sent the collected spans. [`shutdown`](Self::shutdown)
-/// waits for that, for at most five seconds.
+/// A running exporter. If it is dropped, the exporter ends after it has sent the collected spans.
+/// [`shutdown`](Self::shutdown) waits for that, for at most five seconds.
 pub struct RunningExporter {
     stop: DropGuard,
     task: JoinHandle<()>,

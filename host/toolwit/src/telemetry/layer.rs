@@ -16,8 +16,8 @@ const SPAN_TARGET: &str = "toolwit::telemetry";
 /// The target of the loop's events with content.
 const CONTENT_TARGET: &str = "toolwit::content";
 
-/// A layer for `tracing-subscriber` that collects the spans of runs, inferences and tool calls. Other spans and events are
-/// ignored.
+/// A layer for `tracing-subscriber` that collects the spans of runs, inferences and tool calls. Other spans and events
+/// are ignored.
 pub struct OtlpLayer {
     pub(super) span_sender: mpsc::Sender<Value>,
     /// Whether the content of answers, arguments and results is collected.
@@ -25,7 +25,7 @@ pub struct OtlpLayer {
 }
 
 impl OtlpLayer {
-    /// Returns the layer with a filter, so that `tracing` formats neither other spans for the layer nor content that is not
+    /// Returns the layer with a filter. Without it, `tracing` would also format other spans and content that is not
     /// sent.
     #[must_use]
     pub fn filtered<S>(self) -> impl Layer<S> + Send + Sync

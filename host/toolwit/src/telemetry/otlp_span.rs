@@ -33,8 +33,8 @@ pub(super) struct OpenSpan {
 pub(super) struct Attributes(BTreeMap<&'static str, Value>);
 
 impl OpenSpan {
-    /// Opens a span. `parent` has the ids of the trace and of the span around the new one. Without a parent, the span begins a
-    /// trace.
+    /// Opens a span. `parent` has the ids of the trace and of the span around the new one. Without a parent, the span
+    /// begins a trace.
     pub(super) fn new(name: &str, parent: Option<(String, String)>, attributes: Attributes) -> Self {
         let (trace, parent) = match parent {
             Some((trace, parent)) => (trace, Some(parent)),
@@ -77,17 +77,17 @@ impl OpenSpan {
     }
 }
 
-/// Returns an attribute in the JSON encoding of OTLP, in which integers are texts.
+/// Returns an attribute in the JSON encoding of OTLP, in which integers are strings.
 fn attribute(key: &str, value: &Value) -> Value {
     let encoded = match value {
-        // The conventions define a list, which a field of `tracing` cannot be.
+        // The conventions define this attribute as a list, but a field of `tracing` cannot be a list.
         Value::String(text) if key == "gen_ai.response.finish_reasons" => {
             json!({"arrayValue": {"values": [{"stringValue": text}]}})
         }
         Value::String(text) => json!({ "stringValue": text }),
         Value::Bool(flag) => json!({ "boolValue": flag }),
         Value::Number(number) if number.is_f64() => json!({ "doubleValue": number }),
-        other => json!({ "intValue": other.to_string() }),
+        integer => json!({ "intValue": integer.to_string() }),
     };
     json!({"key": key, "value": encoded})
 }

@@ -22,8 +22,8 @@ pub enum Expectation {
 }
 
 impl Expectation {
-    /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if the outcome
-    /// matches.
+    /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if the
+    /// outcome matches.
     pub(super) fn mismatch(&self, outcome: &Result<ToolResult, ToolError>) -> Option<String> {
         let (error, result) = match outcome {
             Ok(result) if result.is_error() => (Some(result.content()), None),
@@ -32,7 +32,7 @@ impl Expectation {
         };
         match (self, error, result) {
             (Self::Error(expected), Some(error), _) if error.contains(expected) => None,
-            (Self::Error(expected), Some(error), _) => Some(not_contained("the error", &error, expected)),
+            (Self::Error(expected), Some(error), _) => Some(describe_missing_text("the error", &error, expected)),
             (Self::Error(expected), None, Some(result)) => Some(format!(
                 "it returned {}, not an error with `{expected}`",
                 truncated(&result_value(result).to_string())
@@ -50,7 +50,7 @@ impl Expectation {
             }
             (Self::Contains(expected), _, Some(result)) => {
                 let text = result.content();
-                (!text.contains(expected)).then(|| not_contained("the result", &text, expected))
+                (!text.contains(expected)).then(|| describe_missing_text("the result", &text, expected))
             }
             _ => None,
         }
@@ -62,9 +62,9 @@ fn error_text(error: &ToolError) -> String {
     format!("{}: {error}", error.kind)
 }
 
-fn not_contained(what: &str, actual: &str, expected: &str) -> String {
+fn describe_missing_text(subject: &str, actual: &str, expected: &str) -> String {
     format!(
-        "{what} `{}` does not contain `{}`",
+        "{subject} `{}` does not contain `{}`",
         truncated(actual),
         truncated(expected)
     )

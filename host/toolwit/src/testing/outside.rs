@@ -10,8 +10,8 @@ impl TestSuite {
     /// Checks that no case has a grant that reaches outside of the directory of the file. The author of the cases may
     /// be untrusted, so such grants need the consent of the user.
     ///
-    /// Such grants are directories of the host that are not inside that directory, variables and secrets of the host, and
-    /// requests to the network.
+    /// Such grants are directories of the host that are not inside that directory, variables and secrets of the host,
+    /// and requests to the network.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`]. The message lists all of these grants.
@@ -27,7 +27,10 @@ impl TestCase {
     }
 
     fn outside_grants(&self) -> impl Iterator<Item = String> {
-        let rules = self.grants.iter().map(|grant| outside(&grant.rules, &self.directory));
+        let rules = self
+            .grants
+            .iter()
+            .map(|grant| outside_rules(&grant.rules, &self.directory));
         rules.flat_map(|rules| rules.describe())
     }
 }
@@ -53,7 +56,7 @@ fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
 }
 
 /// Returns the rules that reach outside of a directory.
-fn outside(rules: &GrantRules, directory: &Path) -> GrantRules {
+fn outside_rules(rules: &GrantRules, directory: &Path) -> GrantRules {
     // Each field is named, so that a new kind of rule must be handled here.
     let GrantRules {
         http,
@@ -82,8 +85,8 @@ fn outside(rules: &GrantRules, directory: &Path) -> GrantRules {
 /// Returns whether the directory of a rule is inside another directory, after links are resolved. A directory that does
 /// not exist is not inside.
 fn is_inside(rule: &DirectoryRule, directory: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let (rule, directory) = (real(&rule.host), real(directory));
+    let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+    let (rule, directory) = (canonical(&rule.host), canonical(directory));
     directory.is_some_and(|directory| rule.is_some_and(|rule| rule.starts_with(directory)))
 }
 
@@ -115,16 +118,16 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         let directory = |host: &str| format!("files = [{{ host = {host:?}, guest = \"/data\", access = \"read\" }}]");
         let absolute = |path: &Path| directory(path.to_str().unwrap());
-        for inside in [
+        for grants in [
             &*directory("./data"),
             &directory("./"),
             &absolute(&work.join("data")),
             "env = [{ name = \"LANG\", value = \"C\" }], config = { greeting = \"a\" }, keyvalue = { quota = \"1MiB\" }",
             "tools = [\"demo#b\"], context = [\"user\"], blackboard = \"read\"",
         ] {
-            assert_eq!(refusal(&work, inside), None, "{inside}");
+            assert_eq!(refusal(&work, grants), None, "{grants}");
         }
-        for (outside, listed) in [
+        for (grants, listed) in [
             (&*directory("./missing"), "files"),
             (&absolute(&outside), "files"),
             (&absolute(root.path()), "files"),
@@ -138,10 +141,10 @@ mod tests {
                 "http",
             ),
         ] {
-            let refusal = refusal(&work, outside).unwrap();
+            let refusal = refusal(&work, grants).unwrap();
             assert!(
                 refusal.contains(listed) && refusal.contains("test `a`"),
-                "{outside}: {refusal}"
+                "{grants}: {refusal}"
             );
         }
     }

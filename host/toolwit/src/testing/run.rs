@@ -13,9 +13,9 @@ use toolwit_core::{Error, ToolContext};
 pub struct CaseOutcome {
     /// The name of the case.
     pub name: String,
-    /// The reason why it failed: the tool that was called, and how the outcome differs. `None` if it passed.
+    /// The reason why the case failed: the tool that was called, and how the outcome differs. `None` if it passed.
     pub failure: Option<String>,
-    /// The duration, without compilation if an earlier case had the same grants.
+    /// The duration of the calls. It does not include compilation if an earlier case had the same grants.
     pub wall: Duration,
 }
 
@@ -59,7 +59,8 @@ where
         }
     }
 
-    /// Allows grants of cases that reach outside of the directory of the file; see [`TestSuite::require_grants_inside`].
+    /// Allows grants of cases that reach outside of the directory of the file; see
+    /// [`TestSuite::require_grants_inside`].
     #[must_use]
     pub fn allow_outside_grants(mut self) -> Self {
         self.are_outside_grants_allowed = true;
@@ -108,7 +109,7 @@ where
         let mut session = host.call_session(self.context.clone());
         let is_single = case.calls.len() == 1;
         for (index, call) in case.calls.iter().enumerate() {
-            let position = if is_single {
+            let call_label = if is_single {
                 format!("`{}`", call.tool)
             } else {
                 format!("call {}, `{}`", index + 1, call.tool)
@@ -118,12 +119,12 @@ where
                 Err(error) => {
                     let error = Error::from(error);
                     let hint = error.suggestion.as_ref().map(|hint| format!("; {hint}"));
-                    return Some(format!("{position}: {error}{}", hint.unwrap_or_default()));
+                    return Some(format!("{call_label}: {error}{}", hint.unwrap_or_default()));
                 }
             };
             let outcome = session.call(&tool, call.arguments.clone()).await;
             if let Some(mismatch) = call.expectation.mismatch(&outcome.result) {
-                return Some(format!("{position}: {mismatch}"));
+                return Some(format!("{call_label}: {mismatch}"));
             }
         }
         None

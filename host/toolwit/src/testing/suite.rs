@@ -100,8 +100,8 @@ impl TestSuite {
         Self::parse(&text, plugin, directory.unwrap_or(Path::new("."))).map_err(invalid)
     }
 
-    /// Parses the cases. A granted `host` that starts with `./` is relative to `dir`.
-    fn parse(text: &str, plugin: &str, dir: &Path) -> Result<Self, String> {
+    /// Parses the cases. A granted `host` that starts with `./` is relative to `directory`.
+    fn parse(text: &str, plugin: &str, directory: &Path) -> Result<Self, String> {
         let format: SuiteFormat = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         if format.test.is_empty() {
             return Err("it has no `[[test]]`".to_owned());
@@ -109,7 +109,7 @@ impl TestSuite {
         let cases = format.test.into_iter().enumerate().map(|(index, case)| {
             let name = case.name.clone().unwrap_or_else(|| format!("test {}", index + 1));
             let grants = case.grants.clone().unwrap_or_else(|| format.grants.clone());
-            case.into_case(grants, plugin, dir)
+            case.into_case(grants, plugin, directory)
                 .map(|case| TestCase {
                     name: name.clone(),
                     ..case
@@ -124,7 +124,7 @@ impl TestSuite {
 
 impl CaseFormat {
     /// Converts the case, with an empty name, which the caller sets. The error is the reason why the case is invalid.
-    fn into_case(self, grants: toml::Table, plugin: &str, dir: &Path) -> Result<TestCase, String> {
+    fn into_case(self, grants: toml::Table, plugin: &str, directory: &Path) -> Result<TestCase, String> {
         let calls = match (self.tool, self.calls.is_empty()) {
             (Some(tool), true) => vec![CallFormat {
                 tool,
@@ -138,12 +138,12 @@ impl CaseFormat {
             (Some(_), false) => return Err("`tool` and `calls` exclude each other".to_owned()),
             (None, true) => return Err("it needs a `tool` or `[[test.calls]]`".to_owned()),
         };
-        let (grants, grants_text) = parse_grants(grants, plugin, dir)?;
+        let (grants, grants_text) = parse_grants(grants, plugin, directory)?;
         Ok(TestCase {
             name: String::new(),
             grants,
             grants_text,
-            directory: dir.to_owned(),
+            directory: directory.to_owned(),
             calls: calls.into_iter().map(CallFormat::into_call).collect::<Result<_, _>>()?,
         })
     }
@@ -166,9 +166,9 @@ impl CallFormat {
     }
 }
 
-/// Parses a table of grants as a grant of the plugin in a grants file. Returns the grant and the text of that file, both empty
-/// for an empty table.
-fn parse_grants(mut rules: toml::Table, plugin: &str, dir: &Path) -> Result<(Vec<NewGrant>, String), String> {
+/// Parses a table of grants as a grant of the plugin in a grants file. Returns the grant and the text of that file,
+/// both empty for an empty table.
+fn parse_grants(mut rules: toml::Table, plugin: &str, directory: &Path) -> Result<(Vec<NewGrant>, String), String> {
     if rules.is_empty() {
         return Ok((Vec::new(), String::new()));
     }
@@ -177,7 +177,7 @@ fn parse_grants(mut rules: toml::Table, plugin: &str, dir: &Path) -> Result<(Vec
             return Err(format!("`grants.{key}` cannot be set, the grant is of this plugin"));
         }
     }
-    make_absolute(&mut rules, dir)?;
+    make_absolute(&mut rules, directory)?;
     rules.insert("plugin".to_owned(), plugin.into());
     rules.insert("any-version".to_owned(), true.into());
     let mut file = toml::Table::new();
@@ -194,8 +194,8 @@ fn parse_grants(mut rules: toml::Table, plugin: &str, dir: &Path) -> Result<(Vec
     Ok((grants.collect(), text))
 }
 
-/// Makes granted directories that start with `./` absolute, relative to `dir`.
-fn make_absolute(rules: &mut toml::Table, dir: &Path) -> Result<(), String> {
+/// Makes granted directories that start with `./` absolute, relative to `directory`.
+fn make_absolute(rules: &mut toml::Table, directory: &Path) -> Result<(), String> {
     let Some(toml::Value::Array(files)) = rules.get_mut("files") else {
         return Ok(());
     };
@@ -204,7 +204,7 @@ fn make_absolute(rules: &mut toml::Table, dir: &Path) -> Result<(), String> {
             continue;
         };
         if let Some(relative) = host.strip_prefix("./") {
-            let absolute = std::path::absolute(dir.join(relative)).map_err(|error| error.to_string())?;
+            let absolute = std::path::absolute(directory.join(relative)).map_err(|error| error.to_string())?;
             *host = absolute.to_string_lossy().into_owned();
         }
     }

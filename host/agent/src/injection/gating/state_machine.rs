@@ -17,11 +17,11 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 
 /// A state machine over tools: each state has its tools, and a successful call can lead to another state.
 ///
-/// The tools of the machine are declared from the start. A call in the wrong state does not run. It returns the current state
+/// The tools that are added with their implementation are declared from the start. A call in the wrong state does not run. It returns the current state
 /// and the tools that can be called in it. The state is computed from the call log, so it is the same after a resume, in a
 /// replay and in a fork. Tools that are not in any state can be called in every state.
 ///
-/// A tool is in a state by its identity: also behind a facade and under another name. A method is in a state for all entities.
+/// Tools are matched by identity, so a tool keeps its states behind a facade and under another name. A method is in a state for all entities.
 /// The methods of entities that a tool of a state returned can be called in every state, unless they are in states themselves.
 ///
 /// ```
@@ -146,7 +146,7 @@ impl<S: MachineState> StateMachine<S> {
         state
     }
 
-    /// Returns a tool once for each of its states. `identities` are those of the tool.
+    /// Returns the entries of a tool, one for each of its states. `identities` are those of the tool.
     fn state_tools_of(&self, identities: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
         let positions = identities.iter().filter_map(|id| self.positions.get(id)).flatten();
         positions.map(|&position| &self.state_tools[position])
@@ -177,7 +177,7 @@ impl<S: MachineState> StateMachine<S> {
             })
             .collect();
         let alternatives = if callable_names.is_empty() {
-            "no tool can be called in this state".to_owned()
+            "no tool of the state machine belongs to this state".to_owned()
         } else {
             format!("tools that can be called now: {}", callable_names.join(", "))
         };

@@ -95,7 +95,7 @@ impl TextMatch {
         pointer_flaw.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
-    /// Returns the reason why the match can never fail or never hold for a prompt, or has conditions on a result.
+    /// Returns the reason why the match is invalid for a prompt: it has conditions on a result, can never fail, or can never hold.
     /// Returns `None` if it is valid.
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {

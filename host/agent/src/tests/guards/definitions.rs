@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns a tool whose only parameter has this name.
-fn taking(name: &str, parameter: &'static str) -> NativeTool {
+/// Returns the tool `name` with one string parameter. The result shows the value of the parameter.
+fn tool_taking(name: &str, parameter: &'static str) -> NativeTool {
     let schema = json!({"type": "object", "properties": {parameter: {"type": "string"}}, "required": [parameter], "additionalProperties": false});
     let tool = NativeTool::new(
         name,
@@ -19,7 +19,7 @@ fn selectable() -> Facade {
     let schema = json!({"type": "object", "properties": {"by": {"type": "string"}}});
     let select = |arguments: &Arguments, _: &ToolContext| {
         let parameter = if arguments["by"] == "name" { "name" } else { "number" };
-        Ok(vec![Arc::new(taking("query", parameter)) as Arc<dyn Tool>])
+        Ok(vec![Arc::new(tool_taking("query", parameter)) as Arc<dyn Tool>])
     };
     Facade::builder("db", "Works with a database.")
         .select_with(schema, select)
@@ -54,7 +54,7 @@ async fn a_facade_opened_with_another_selection_declares_the_new_schema_with_whi
     assert!(
         results[3].contains("`number` (string, required)"),
         "the correction has the new schema: {}",
-        results[4]
+        results[3]
     );
     assert_eq!(results[4], r#"number = "x""#);
     let (builder, resumed) = TestModel::playing([query("number"), reply("ok")]);
@@ -92,10 +92,10 @@ async fn behind_a_gateway_the_result_describes_the_new_schema() {
 #[tokio::test]
 async fn a_guarded_call_written_for_an_earlier_schema_of_the_same_response_does_not_run() {
     let redefine = |context: &InjectionContext<'_>| match context.call().name.as_str() {
-        "change" => Injection::add(vec![Arc::new(taking("put", "number"))]),
+        "change" => Injection::add(vec![Arc::new(tool_taking("put", "number"))]),
         _ => Injection::none(),
     };
-    let playbook = Playbook::new().with_locked_tool(Arc::new(taking("put", "name")), Unlock::by("change"));
+    let playbook = Playbook::new().with_locked_tool(Arc::new(tool_taking("put", "name")), Unlock::by("change"));
     let put = |parameter: &str| ("put", json!({parameter: "x"}));
     let steps = [call([("change", json!({})), put("name")]), call([put("number")])];
     let results = run_steps(steps, |builder| {
@@ -111,11 +111,11 @@ async fn a_guarded_call_written_for_an_earlier_schema_of_the_same_response_does_
 #[tokio::test]
 async fn a_registry_that_changes_while_the_conversation_runs_is_followed_from_the_next_request() {
     let shared_tools = SharedToolSet::new();
-    shared_tools.register(taking("look", "at"));
-    let other = shared_tools.clone();
+    shared_tools.register(tool_taking("look", "at"));
+    let registry = shared_tools.clone();
     let change = tool("change", move |_, _| {
-        other.register(taking("look", "name"));
-        other.register(
+        registry.register(tool_taking("look", "name"));
+        registry.register(
             NativeTool::new("new", "Is new.", json!({"type": "object"}), |_, _| async {
                 Ok(ToolResult::text(""))
             })

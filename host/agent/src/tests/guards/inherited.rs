@@ -11,15 +11,18 @@ async fn methods_of_entities_are_guarded_by_their_own_id_and_by_the_tool_that_re
         (17, "customer_delete", json!({"customer_id": "c-1"})),
     ] {
         let steps = || [invoke("find"), call([(name, arguments.clone())])];
-        let free = run_steps(steps(), |builder| builder.tools([find("find", count)])).await;
-        assert_eq!(free[1], "deleted");
-        let by_id =
-            |builder: ConversationBuilder| builder.tools([find("find", count)]).decorate(method.clone(), denial());
+        let unguarded = run_steps(steps(), |builder| builder.tools([find("find", count)])).await;
+        assert_eq!(unguarded[1], "deleted");
+        let by_id = |builder: ConversationBuilder| {
+            builder
+                .tools([find("find", count)])
+                .decorate(method.clone(), deny_all())
+        };
         let by_id = run_steps(steps(), by_id).await;
         assert!(by_id[1].contains(DENIED), "{name}: {}", by_id[1]);
-        let once = Arc::new(Mutex::new(false));
+        let was_asked = Arc::new(Mutex::new(false));
         let first_only = ApprovalGate::new(move |request: &ApprovalRequest| {
-            if std::mem::replace(&mut *once.lock().unwrap(), true) {
+            if std::mem::replace(&mut *was_asked.lock().unwrap(), true) {
                 return Approval::Denied {
                     reason: request.name.clone(),
                 };
@@ -39,7 +42,7 @@ async fn an_inherited_approval_stays_when_an_unguarded_tool_returns_the_entity_a
     let results = run_steps(steps, |builder| {
         builder
             .tools([find("find", 1), find("list", 1)])
-            .decorate("find", only_find())
+            .decorate("find", approve_only_find())
     });
     assert!(results.await[2].contains(DENIED));
 }
@@ -51,7 +54,7 @@ fn delete_shared() -> Step {
 // accept: 80
 #[tokio::test]
 async fn an_inherited_approval_applies_to_the_methods_that_many_entities_share() {
-    let set = |builder: ConversationBuilder| builder.tools([find("find", 1), find("see", 1), find("list", 17)]);
+    let set_up = |builder: ConversationBuilder| builder.tools([find("find", 1), find("see", 1), find("list", 17)]);
     for before in [
         &["find", "list"][..],
         &["find", "list", "list"],
@@ -59,23 +62,23 @@ async fn an_inherited_approval_applies_to_the_methods_that_many_entities_share()
         &["list", "find"],
     ] {
         let steps = || before.iter().map(|name| invoke(name)).chain([delete_shared()]);
-        let free = run_steps(steps(), set).await;
-        assert_eq!(free.last().unwrap(), "deleted", "{before:?}");
-        let guarded = run_steps(steps(), |builder| set(builder).decorate("find", only_find())).await;
+        let unguarded = run_steps(steps(), set_up).await;
+        assert_eq!(unguarded.last().unwrap(), "deleted", "{before:?}");
+        let guarded = run_steps(steps(), |builder| set_up(builder).decorate("find", approve_only_find())).await;
         assert!(guarded.last().unwrap().contains(DENIED), "{before:?}: {guarded:?}");
     }
-    let other = run_steps([invoke("find"), invoke("list"), delete_shared()], |builder| {
-        set(builder).decorate("see", denial())
+    let results = run_steps([invoke("find"), invoke("list"), delete_shared()], |builder| {
+        set_up(builder).decorate("see", deny_all())
     });
     assert_eq!(
-        other.await[2],
+        results.await[2],
         "deleted",
         "the tool with the guard did not return the entity"
     );
 }
 
-/// Returns a tool that returns this number of customers, whose methods act on the first object.
-fn find_kept(name: &str, count: usize) -> Arc<dyn Tool> {
+/// Returns a tool that returns `count` customers. The methods of a customer act on its first object.
+fn find_first_wins(name: &str, count: usize) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         let customer = |id| NativeEntity::new("customer", Arc::new(())).with_id(format!("c-{id}"));
         let found = ToolResult::text("found");
@@ -86,8 +89,8 @@ fn find_kept(name: &str, count: usize) -> Arc<dyn Tool> {
 // accept: 80
 #[tokio::test]
 async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_approval() {
-    let asked = Arc::new(Mutex::new(0));
-    let count = asked.clone();
+    let request_count = Arc::new(Mutex::new(0));
+    let count = request_count.clone();
     let approve = ApprovalGate::new(move |request: &ApprovalRequest| {
         *count.lock().unwrap() += i32::from(request.name.starts_with("customer"));
         Approval::Approved
@@ -95,16 +98,20 @@ async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_ap
     let steps = [invoke("find"), invoke("list"), delete_shared()];
     let results = run_steps(steps, |builder| {
         builder
-            .tools([find_kept("find", 1), find_kept("list", 17)])
+            .tools([find_first_wins("find", 1), find_first_wins("list", 17)])
             .decorate("find", approve)
     });
     assert_eq!(results.await[2], "deleted");
-    assert_eq!(*asked.lock().unwrap(), 1);
+    assert_eq!(*request_count.lock().unwrap(), 1);
     let steps = [invoke("see"), invoke("list"), invoke("find"), delete_shared()];
     let results = run_steps(steps, |builder| {
         builder
-            .tools([find_kept("see", 1), find_kept("list", 17), find_kept("find", 1)])
-            .decorate("find", only_find())
+            .tools([
+                find_first_wins("see", 1),
+                find_first_wins("list", 17),
+                find_first_wins("find", 1),
+            ])
+            .decorate("find", approve_only_find())
     });
     assert!(
         results.await[3].contains(DENIED),
@@ -115,14 +122,14 @@ async fn a_shared_method_that_calls_the_guarded_tool_of_a_member_asks_for_one_ap
 // accept: 80, accept: 133
 #[tokio::test]
 async fn an_inherited_approval_applies_to_shared_methods_after_a_resume() {
-    let set = |steps: Vec<Step>| {
+    let set_up = |steps: Vec<Step>| {
         let (builder, model) = TestModel::playing(steps);
         let builder = builder.tools([find("find", 1), find("list", 17)]);
-        (builder.decorate("find", only_find()), model)
+        (builder.decorate("find", approve_only_find()), model)
     };
-    let (builder, model) = set(vec![invoke("find"), reply("ok")]);
+    let (builder, model) = set_up(vec![invoke("find"), reply("ok")]);
     let history = builder.run("go").await.unwrap().history;
-    let (builder, _) = set(vec![invoke("list"), delete_shared(), reply("ok")]);
+    let (builder, _) = set_up(vec![invoke("list"), delete_shared(), reply("ok")]);
     let resumed = builder.history(history).resume(model.events());
     let history = resumed.run("again").await.unwrap().history;
     let results = tool_results(&history);
@@ -141,7 +148,7 @@ async fn chained_methods_are_guarded_and_still_wait_for_an_object() {
         builder
             .tools([find("find", 1)])
             .chain_from(&customers)
-            .decorate("native#customer.delete", denial())
+            .decorate("native#customer.delete", deny_all())
     });
     let results = results.await;
     assert!(results[0].contains("not available yet"), "{}", results[0]);

@@ -48,11 +48,11 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
             .build()
             .unwrap()
     };
-    let set = |steps: Vec<Step>| {
+    let set_up = |steps: Vec<Step>| {
         let (builder, model) = TestModel::playing(steps);
         (builder.tool(database()).strategy(machine()), model)
     };
-    let (builder, model) = set(vec![open("db"), invoke("erase"), invoke("query"), reply("ok")]);
+    let (builder, model) = set_up(vec![open("db"), invoke("erase"), invoke("query"), reply("ok")]);
     let outcome = builder.run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert!(
@@ -60,7 +60,7 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
         "{}",
         results[1]
     );
-    let (builder, _) = set(vec![invoke("query"), invoke("erase"), invoke("erase"), reply("ok")]);
+    let (builder, _) = set_up(vec![invoke("query"), invoke("erase"), invoke("erase"), reply("ok")]);
     let resumed = builder.history(outcome.history.clone()).resume(model.events());
     let outcome = resumed.run("again").await.unwrap();
     let results = tool_results(&outcome.history);
@@ -121,15 +121,15 @@ fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {
         "members of a facade are known"
     );
     assert!(unlock(Unlock::by(ToolSelector::later("customer_c1_delete"))).is_ok());
-    assert!(build(&|b| b.decorate("native#nothing", denial())).is_err());
-    assert!(build(&|b| b.decorate(ToolSelector::all(), denial())).is_ok());
+    assert!(build(&|b| b.decorate("native#nothing", deny_all())).is_err());
+    assert!(build(&|b| b.decorate(ToolSelector::all(), deny_all())).is_ok());
     assert!(build(&|b| b.strategy(Playbook::new().with_tool(echo("absent")))).is_err());
     let restorable = Playbook::new().with_lock("native#erase", Unlock::by("search"));
     let (builder, _) = TestModel::playing([]);
     assert!(
         builder
             .tools([echo("search")])
-            .strategy(Injecting)
+            .strategy(EraseInjection)
             .strategy(restorable)
             .build()
             .is_ok()

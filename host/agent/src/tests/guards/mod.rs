@@ -18,14 +18,15 @@ use toolwit_core::{
 
 const DENIED: &str = "not approved";
 
-fn denial() -> impl Decorator {
+/// Returns a guard that denies every tool. The reason is the id of the tool.
+fn deny_all() -> impl Decorator {
     ApprovalGate::new(|request: &ApprovalRequest| Approval::Denied {
         reason: request.tool.to_string(),
     })
 }
 
 /// Returns a guard that approves `find` and denies every other tool.
-fn only_find() -> impl Decorator {
+fn approve_only_find() -> impl Decorator {
     ApprovalGate::new(|request: &ApprovalRequest| match request.name.as_str() {
         "find" => Approval::Approved,
         other => Approval::Denied {
@@ -50,9 +51,9 @@ fn database() -> Facade {
 }
 
 /// A strategy that injects `erase` after `prepare`, and can restore it.
-struct Injecting;
+struct EraseInjection;
 
-impl InjectionStrategy for Injecting {
+impl InjectionStrategy for EraseInjection {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         match context.call().name.as_str() {
             "prepare" => Injection::add(vec![erase()]),
@@ -65,7 +66,7 @@ impl InjectionStrategy for Injecting {
     }
 }
 
-/// A customer with the method `delete`, which acts on the newest object.
+/// Returns a customer with the method `delete`, which acts on the newest object.
 fn customer(id: &str) -> Arc<dyn ToolProvider> {
     deletable(NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins())
 }
@@ -77,7 +78,7 @@ fn deletable(entity: NativeEntity<()>) -> Arc<dyn ToolProvider> {
     Arc::new(entity.unwrap())
 }
 
-/// Returns a tool that returns this number of customers.
+/// Returns a tool that returns `count` customers.
 fn find(name: &str, count: usize) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         let found = ToolResult::text("found");
@@ -85,7 +86,7 @@ fn find(name: &str, count: usize) -> Arc<dyn Tool> {
     })
 }
 
-/// Runs the steps, and returns the answers to the calls.
+/// Runs the steps, and returns the results of the calls.
 async fn run_steps(
     steps: impl IntoIterator<Item = Step>,
     set_up: impl FnOnce(ConversationBuilder) -> ConversationBuilder,

@@ -3,13 +3,13 @@
 use super::*;
 use toolwit_core::ToolDefinition;
 
-/// A tool that calls the tool `callee`.
+/// A tool that calls the tool with the id `callee`.
 struct Caller {
     definition: ToolDefinition,
     callee: &'static str,
 }
 
-/// Returns the tool `caller`, which calls the tool with this id.
+/// Returns the tool `caller`, which calls the tool with the id `callee`.
 fn caller_of(callee: &'static str) -> Caller {
     let definition = ToolDefinition::new(ToolId::native("caller"), "caller", "", json!({"type": "object"}));
     Caller { definition, callee }
@@ -35,18 +35,21 @@ impl Tool for Caller {
 #[tokio::test]
 async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
     let caller = || caller_of("native#erase");
-    let free = run_steps([invoke("caller")], |builder| builder.tool(caller()).strategy(Injecting)).await;
-    assert_eq!(free[0], "erase");
+    let unguarded = run_steps([invoke("caller")], |builder| {
+        builder.tool(caller()).strategy(EraseInjection)
+    })
+    .await;
+    assert_eq!(unguarded[0], "erase");
     let decorated = |builder: ConversationBuilder| {
         builder
             .tool(caller())
-            .strategy(Injecting)
-            .decorate("native#erase", denial())
+            .strategy(EraseInjection)
+            .decorate("native#erase", deny_all())
     };
     assert!(run_steps([invoke("caller")], decorated).await[0].contains(DENIED));
     let locked = Playbook::new().with_lock("native#erase", Unlock::by("caller"));
     let locked = run_steps([invoke("caller")], |builder| {
-        builder.tool(caller()).strategy(Injecting).strategy(locked)
+        builder.tool(caller()).strategy(EraseInjection).strategy(locked)
     })
     .await;
     assert!(locked[0].contains("there is no tool"), "{}", locked[0]);
@@ -70,12 +73,12 @@ impl InjectionStrategy for GitHub {
 // accept: 80
 #[tokio::test]
 async fn a_nested_call_of_a_restored_tool_meets_the_decorators_of_the_name_that_it_would_get() {
-    let set = |builder: ConversationBuilder| {
+    let set_up = |builder: ConversationBuilder| {
         let builder = builder.tool(caller_of("github#search")).tools([echo("search")]);
         builder.strategy(GitHub)
     };
-    assert_eq!(run_steps([invoke("caller")], set).await[0], "found");
-    let guarded = |builder| set(builder).decorate(ToolSelector::later("github_search"), denial());
+    assert_eq!(run_steps([invoke("caller")], set_up).await[0], "found");
+    let guarded = |builder| set_up(builder).decorate(ToolSelector::later("github_search"), deny_all());
     let guarded = run_steps([invoke("caller")], guarded).await;
     assert!(
         guarded[0].contains(DENIED) && guarded[0].contains("github#search"),

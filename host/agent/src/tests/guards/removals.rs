@@ -5,15 +5,18 @@ use super::*;
 // accept: 23
 #[tokio::test]
 async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
-    let set = |steps: Vec<Step>| {
+    let set_up = |steps: Vec<Step>| {
         let (builder, model) = TestModel::playing(steps);
         (
-            builder.tool(database()).tools([echo("prepare")]).strategy(Injecting),
+            builder
+                .tool(database())
+                .tools([echo("prepare")])
+                .strategy(EraseInjection),
             model,
         )
     };
     let tries = || [invoke("prepare"), open("db"), invoke("erase"), reply("ok")];
-    let (builder, model) = set(tries().into_iter().chain(tries()).collect());
+    let (builder, model) = set_up(tries().into_iter().chain(tries()).collect());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     assert_eq!(
@@ -30,7 +33,7 @@ async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
     );
     assert!(results[5].contains("has been removed"), "{}", results[5]);
     assert!(!model.events_named("tool_withheld").is_empty());
-    let (builder, _) = set(tries().into_iter().chain([invoke("erase"), reply("ok")]).collect());
+    let (builder, _) = set_up(tries().into_iter().chain([invoke("erase"), reply("ok")]).collect());
     let mut resumed = builder.history(outcome.history).resume(model.events()).build().unwrap();
     let outcome = resumed.run("three").await.unwrap();
     assert!(
@@ -50,7 +53,7 @@ async fn a_role_does_not_add_a_tool_that_was_removed_by_hand_and_its_tools_are_g
     let groups = ToolGroups::new().with_group(ToolGroup::new("web", "", vec![echo("fetch"), erase()]));
     let (builder, model) = TestModel::playing([reply("one"), invoke("erase"), reply("two")]);
     let late = ToolSelector::later("native#erase");
-    let mut conversation = builder.groups(groups).decorate(late, denial()).build().unwrap();
+    let mut conversation = builder.groups(groups).decorate(late, deny_all()).build().unwrap();
     conversation.turn("1").role("web").run().await.unwrap();
     conversation.remove_tool(&ToolId::native("fetch"));
     let outcome = conversation.turn("2").role("web").run().await.unwrap();

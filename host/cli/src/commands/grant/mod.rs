@@ -68,8 +68,8 @@ impl Grant {
                 Some(package) => package.read_requested_permissions().await,
                 None => Ok(None),
             };
-            // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its
-            // requests.
+            // If the requested permissions cannot be read, the grants are shown anyway, because they do not depend on
+            // them.
             let requested = requested.unwrap_or_else(|error| {
                 printer.warn(&error.message);
                 None

@@ -5,7 +5,8 @@ use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
 /// Returns whether a value that a manifest requires is granted: as an environment variable, a secret or a setting. A
-/// granted variable that is not set in the environment of the host does not count. Values that a conversation provides
+/// variable that is granted without a value counts only if it is set in the environment of the host. Values that a
+/// conversation provides
 /// are not considered.
 pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
     let is_variable = effective

@@ -33,7 +33,7 @@ impl ShownGrant {
     }
 }
 
-/// Prints the imports of a plugin, its requirements, the requests of its policy file, and its grants.
+/// Prints the imports of a plugin, its requirements, the permissions that its package requests, and its grants.
 pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,

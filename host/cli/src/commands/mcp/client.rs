@@ -69,7 +69,7 @@ impl Client {
             return Ok(PathBuf::from(".mcp.json"));
         }
         let base = etcetera::choose_base_strategy().map_err(|error| {
-            let message = "the configuration of the client is unknown, because there is no home directory";
+            let message = "the path of the client's configuration is unknown, because the home directory is unknown";
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("pass its path with `--file FILE`")
                 .with_source(error)

@@ -46,7 +46,7 @@ pub(crate) fn later_answers(
     Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
 }
 
-/// Waits until each unfinished call of a run waits for an answer. Then suspends the run for a later process, and
+/// Waits until each unfinished call of a run waits for an answer, and the time for an answer has passed. Then suspends the run for a later process, and
 /// returns the questions. Without an approver for later answers or a suspension, waits forever.
 pub(crate) async fn suspend_for_later(
     later: Option<&LaterAnswers>,

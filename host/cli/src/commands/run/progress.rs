@@ -175,7 +175,7 @@ impl RunProgress {
             (ApprovalDecision::Cancelled, _) => {}
             (_, ApprovalBasis::Stored) => {
                 let mut page = Page::new();
-                conversation::write_stored_answer(&mut page, reason);
+                conversation::write_stored_decision(&mut page, reason);
                 self.print_after_question(move |printer| printer.message(&page));
             }
             _ => {}

@@ -20,11 +20,11 @@ use crate::transport::Diagnostics;
 /// The time that the server takes for each round.
 const ROUND: Duration = Duration::from_secs(40);
 
-/// Answers questions, or never.
+/// A user who declines each question, or never answers.
 struct Person {
-    answers: bool,
-    /// Cancelled when the person is asked.
-    asked: CancellationToken,
+    is_answering: bool,
+    /// Is cancelled when the person is asked.
+    asked_signal: CancellationToken,
 }
 
 #[async_trait]
@@ -34,8 +34,8 @@ impl ServerRequests for Person {
     }
 
     async fn answer(&self, _: ServerQuestion) -> ServerAnswer {
-        self.asked.cancel();
-        if self.answers {
+        self.asked_signal.cancel();
+        if self.is_answering {
             return ServerAnswer::Declined;
         }
         std::future::pending().await
@@ -43,21 +43,21 @@ impl ServerRequests for Person {
 }
 
 /// The answer to `server/discover`.
-fn discovered() -> Value {
+fn discovery_result() -> Value {
     json!({
         "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
         "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 60_000, "cacheScope": "public",
     })
 }
 
-/// A server that reports progress once, and does not answer.
-async fn stalls(stream: DuplexStream) {
+/// Runs a server that reports progress once in each call, and never answers the call.
+async fn serve_stalling_calls(stream: DuplexStream) {
     let (read, mut write) = tokio::io::split(stream);
     let mut lines = BufReader::new(read).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).unwrap();
         let reply = match message["method"].as_str() {
-            Some("server/discover") => json!({"jsonrpc": "2.0", "id": message["id"], "result": discovered()}),
+            Some("server/discover") => json!({"jsonrpc": "2.0", "id": message["id"], "result": discovery_result()}),
             Some("tools/call") => {
                 tokio::time::sleep(ROUND).await;
                 let token = &message["params"]["_meta"]["progressToken"];
@@ -70,8 +70,8 @@ async fn stalls(stream: DuplexStream) {
     }
 }
 
-/// A server that requests input without end.
-async fn asks(stream: DuplexStream) {
+/// Runs a server that requests input again after each answer.
+async fn serve_endless_questions(stream: DuplexStream) {
     let (read, mut write) = tokio::io::split(stream);
     let mut lines = BufReader::new(read).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -80,7 +80,7 @@ async fn asks(stream: DuplexStream) {
         let question =
             json!({"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": schema}});
         let result = match message["method"].as_str() {
-            Some("server/discover") => discovered(),
+            Some("server/discover") => discovery_result(),
             Some("tools/call") => {
                 tokio::time::sleep(ROUND).await;
                 json!({"resultType": "input_required", "inputRequests": {"name": question}, "requestState": "s"})
@@ -112,9 +112,9 @@ where
     Connection::new("test".to_owned(), service.unwrap(), Diagnostics::default(), redaction)
 }
 
-/// Calls a tool with a time of 100 s, and returns the reason why there is no result.
+/// Calls a tool with a time limit of 100 s, and returns the reason why there is no result.
 async fn call(person: Person, context: &ToolContext) -> RequestError {
-    let connection = connection(person, asks).await;
+    let connection = connection(person, serve_endless_questions).await;
     let exchange = Exchange {
         context,
         meta: Map::new(),
@@ -129,8 +129,8 @@ async fn call(person: Person, context: &ToolContext) -> RequestError {
 async fn all_rounds_of_input_have_the_time_of_one_call() {
     let started = Instant::now();
     let person = Person {
-        answers: true,
-        asked: CancellationToken::new(),
+        is_answering: true,
+        asked_signal: CancellationToken::new(),
     };
     let error = call(person, &ToolContext::new()).await;
     assert!(
@@ -150,21 +150,21 @@ async fn all_rounds_of_input_have_the_time_of_one_call() {
 async fn a_question_without_an_answer_ends_with_the_call() {
     let started = Instant::now();
     let person = Person {
-        answers: false,
-        asked: CancellationToken::new(),
+        is_answering: false,
+        asked_signal: CancellationToken::new(),
     };
     let error = call(person, &ToolContext::new()).await;
     assert!(matches!(error, RequestError::NoInput(_)), "{error}");
     assert_eq!(started.elapsed().as_secs(), 100);
 
-    // The person who is asked cancels the call.
+    // The call is cancelled when the person is asked.
     let started = Instant::now();
-    let asked = CancellationToken::new();
+    let asked_signal = CancellationToken::new();
     let person = Person {
-        answers: false,
-        asked: asked.clone(),
+        is_answering: false,
+        asked_signal: asked_signal.clone(),
     };
-    let error = call(person, &ToolContext::new().with_cancel(asked)).await;
+    let error = call(person, &ToolContext::new().with_cancel(asked_signal)).await;
     assert!(matches!(error, RequestError::Cancelled), "{error}");
     assert_eq!(started.elapsed(), ROUND);
 }
@@ -173,10 +173,10 @@ async fn a_question_without_an_answer_ends_with_the_call() {
 async fn a_server_that_stops_reporting_progress_has_an_error_of_its_own() {
     let started = Instant::now();
     let person = Person {
-        answers: false,
-        asked: CancellationToken::new(),
+        is_answering: false,
+        asked_signal: CancellationToken::new(),
     };
-    let connection = connection(person, stalls).await;
+    let connection = connection(person, serve_stalling_calls).await;
     let exchange = Exchange {
         context: &ToolContext::new(),
         meta: Map::new(),
@@ -189,7 +189,7 @@ async fn a_server_that_stops_reporting_progress_has_an_error_of_its_own() {
         error.to_string(),
         "the server neither answered nor reported progress for 60 s"
     );
-    // The call took longer. A cancellation takes a second at most.
+    // The report after 40 s started the 60 s again. A cancellation takes a second at most.
     assert!(
         (100..=101).contains(&started.elapsed().as_secs()),
         "{:?}",

@@ -40,20 +40,20 @@ fn names_that_could_deceive_and_duplicates_are_withheld() {
 // attack: G9
 #[test]
 fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
-    let bad = [
+    let invalid_schemas = [
         json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
         json!({"$ref": "#"}),
         json!({"type": "string"}),
         json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
     ];
-    let listed = bad
+    let listed = invalid_schemas
         .iter()
         .enumerate()
-        .map(|(at, schema)| tool(&format!("t{at}"), schema.clone()));
+        .map(|(index, schema)| tool(&format!("t{index}"), schema.clone()));
     let (tools, withheld) = validate(listed.collect(), &config(), &Redaction::default());
     assert!(tools.is_empty());
-    assert_eq!(withheld.len(), bad.len());
+    assert_eq!(withheld.len(), invalid_schemas.len());
     assert!(
         withheld[0].reason.contains("is not inside the schema"),
         "{}",
@@ -79,7 +79,7 @@ fn schemas_of_common_generators_are_used() {
     assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
     assert!(schema.pointer("/$defs/a/$anchor").is_none());
     assert_eq!(tools[1].definition.input_schema["type"], "object");
-    // A reference to an anchor is still not one inside the schema.
+    // Anchors are removed, so a schema that refers to one is withheld.
     let referring = json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
     assert_eq!(
         validate(vec![tool("t", referring)], &config(), &Redaction::default())
@@ -95,21 +95,22 @@ fn secrets_in_definitions_are_redacted() {
     let redaction = Redaction::default();
     redaction.add("hunter2222");
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "as hunter2222"}}});
-    let described = |text: String| {
+    let tool_with_description = |text: String| {
         let mut tool = tool("add", schema.clone());
         tool.description = Some(text.into());
         tool
     };
     let read = |tool: Tool| validate(vec![tool], &config(), &redaction);
-    let (tools, _) = read(described("Adds for hunter2222.".to_owned()));
+    let (tools, _) = read(tool_with_description("Adds for hunter2222.".to_owned()));
     let definition = &tools[0].definition;
     assert_eq!(definition.description, "Adds for [redacted].");
     assert_eq!(
         definition.input_schema["properties"]["a"]["description"],
         "as [redacted]"
     );
-    let cut = format!("{}hunter222", "x".repeat(DESCRIPTION_CHARS_MAX - 9));
-    assert!(!read(described(cut)).0[0].definition.description.contains("hunter"));
+    let text_with_cut_secret = format!("{}hunter222", "x".repeat(DESCRIPTION_CHARS_MAX - 9));
+    let (tools, _) = read(tool_with_description(text_with_cut_secret));
+    assert!(!tools[0].definition.description.contains("hunter"));
     let (tools, withheld) = read(tool("get_hunter2222", schema.clone()));
     assert!(tools.is_empty());
     assert_eq!(withheld[0].name, "get_[redacted]");

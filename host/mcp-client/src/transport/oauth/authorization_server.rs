@@ -1,4 +1,5 @@
-//! Authorization servers, as their metadata describes them (RFC 8414, OpenID Connect). Metadata of another issuer is refused.
+//! Authorization servers, as their metadata describes them (RFC 8414, OpenID Connect). Metadata of another issuer is
+//! refused.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +36,7 @@ struct IssuerMetadata {
 pub struct AuthorizationServer {
     address: Url,
     metadata: IssuerMetadata,
-    /// The secrets that must not come back in an error.
+    /// The secrets that must not appear in an error.
     redaction: Redaction,
 }
 
@@ -69,8 +70,8 @@ impl ClientAuthentication {
 
     /// Returns the supported method with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = [Self::None, Self::Basic, Self::Post];
-        all.into_iter().find(|method| method.name() == name)
+        let methods = [Self::None, Self::Basic, Self::Post];
+        methods.into_iter().find(|method| method.name() == name)
     }
 }
 
@@ -84,7 +85,7 @@ impl AuthorizationServer {
     /// Requests the metadata of an issuer.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the metadata cannot be read, or is that of another issuer.
+    /// [`ErrorKind::Io`] if the metadata cannot be read, or names another issuer.
     pub async fn discover(issuer: &Url) -> Result<Self, Error> {
         let redaction = Redaction::default();
         let discovered = Self::request_metadata(issuer, &redaction).await;
@@ -100,7 +101,7 @@ impl AuthorizationServer {
     /// Requests the public keys with which the issuer signs (RFC 7517), at most 64. The keys are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the issuer names no address of keys, or they cannot be read.
+    /// [`ErrorKind::Io`] if the metadata has no usable address of keys, or the keys cannot be read.
     pub async fn signing_keys(&self) -> Result<Vec<Value>, Error> {
         let keys = async {
             let url = self.endpoint("jwks_uri", self.metadata.jwks_uri.as_deref())?;
@@ -116,7 +117,7 @@ impl AuthorizationServer {
     /// Requests the metadata of an issuer, as [`Self::discover`] does, for a caller with secrets.
     ///
     /// # Errors
-    /// The reason why it cannot be used, without secrets.
+    /// The reason why the metadata cannot be used, without secrets.
     pub(crate) async fn request_metadata(issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
         let mut candidates = well_known(issuer, "oauth-authorization-server", true);
         candidates.extend(well_known(issuer, "openid-configuration", true));
@@ -128,7 +129,7 @@ impl AuthorizationServer {
         if !candidates.contains(&appended) {
             candidates.push(appended);
         }
-        // Some issuers answer a request for a document that they do not have with a status of 500.
+        // An error status does not end the search: some issuers return 500 for a document that they do not have.
         let mut unavailable = None;
         for candidate in candidates {
             match get::<IssuerMetadata>(&candidate, redaction).await? {
@@ -145,8 +146,10 @@ impl AuthorizationServer {
 
     fn with_checked_issuer(metadata: IssuerMetadata, issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
         if !is_same_issuer(&metadata.issuer, issuer) {
-            let other = redaction.quoted(&metadata.issuer);
-            return Err(format!("the metadata of the issuer is that of another one, `{other}`"));
+            let actual_issuer = redaction.quoted(&metadata.issuer);
+            return Err(format!(
+                "the metadata of the issuer is that of another one, `{actual_issuer}`"
+            ));
         }
         Ok(Self {
             address: issuer.clone(),
@@ -155,8 +158,8 @@ impl AuthorizationServer {
         })
     }
 
-    /// Returns the endpoint of token requests, with the first supported method of `client_secret_basic`, `client_secret_post`
-    /// and `none`. If the issuer lists none of them, the method is `client_secret_basic`.
+    /// Returns the endpoint of token requests, with the first supported method of `client_secret_basic`,
+    /// `client_secret_post` and `none`. If the issuer lists none of them, the method is `client_secret_basic`.
     ///
     /// # Errors
     /// If the issuer does not have this endpoint, or it cannot be used.
@@ -188,8 +191,8 @@ impl AuthorizationServer {
     /// Returns the URL at which a user logs in.
     ///
     /// # Errors
-    /// If the issuer does not have this endpoint or does not support PKCE with SHA-256 (RFC 7636), or if the endpoint cannot be
-    /// used.
+    /// If the issuer does not have this endpoint or does not support PKCE with SHA-256 (RFC 7636), or if the endpoint
+    /// cannot be used.
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {
@@ -201,7 +204,7 @@ impl AuthorizationServer {
         )
     }
 
-    /// Returns the URL at which clients are registered, if the issuer registers any.
+    /// Returns the URL at which clients are registered, if the metadata has one.
     ///
     /// # Errors
     /// If the endpoint cannot be used.
@@ -212,7 +215,7 @@ impl AuthorizationServer {
             .transpose()
     }
 
-    /// Returns the URL at which tokens are revoked (RFC 7009), if the issuer revokes any.
+    /// Returns the URL at which tokens are revoked (RFC 7009), if the metadata has one.
     ///
     /// # Errors
     /// If the endpoint cannot be used.
@@ -223,7 +226,7 @@ impl AuthorizationServer {
             .transpose()
     }
 
-    /// Returns whether a scope is listed.
+    /// Returns whether the metadata lists a scope.
     pub(crate) fn lists_scope(&self, scope: &str) -> bool {
         self.metadata.scopes_supported.iter().any(|listed| listed == scope)
     }
@@ -258,8 +261,8 @@ fn failed(issuer: &Url, redaction: &Redaction, why: &str) -> Error {
     Error::new(ErrorKind::Io, Phase::Load, message)
 }
 
-/// Returns the possible addresses of a well-known document: with the path of `base` and, unless the path is required, without
-/// it.
+/// Returns the possible addresses of a well-known document: with the path of `base` and, unless the path is required,
+/// without it.
 pub(super) fn well_known(base: &Url, name: &str, is_path_required: bool) -> Vec<Url> {
     let path = base.path().trim_end_matches('/');
     let mut paths = vec![format!("/.well-known/{name}{path}")];

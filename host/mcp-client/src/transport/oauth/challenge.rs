@@ -3,7 +3,7 @@
 use http::header::{HeaderMap, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 
-/// The maximum length of a header that is parsed, in bytes. A longer one is ignored.
+/// The maximum length of a header that is parsed, in bytes. A longer header is ignored.
 const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 
 /// The requirements of a server that refused a token, or a request without one.
@@ -18,7 +18,8 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// Returns the challenge of a response with the status 401, or with 403 because of the scopes. `None` for other responses.
+    /// Returns the challenge of a response with the status 401, or 403 if the token has too few scopes. `None` for
+    /// other responses.
     /// The challenge is empty if no header states any requirements.
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -33,26 +34,26 @@ impl Challenge {
     }
 }
 
-/// Returns the parameters of the scheme `Bearer`.
+/// Parses the parameters of the scheme `Bearer`. Those of other schemes are ignored.
 fn parse(text: &str) -> Challenge {
     let mut challenge = Challenge::default();
     let mut is_bearer = false;
-    let mut rest = text;
+    let mut unparsed = text;
     loop {
-        rest = rest.trim_start_matches([' ', '\t', ',']);
-        let end = rest.find([' ', '\t', ',', '=']).unwrap_or(rest.len());
-        let (name, after) = rest.split_at(end);
+        unparsed = unparsed.trim_start_matches([' ', '\t', ',']);
+        let end = unparsed.find([' ', '\t', ',', '=']).unwrap_or(unparsed.len());
+        let (name, after) = unparsed.split_at(end);
         if name.is_empty() {
             return challenge;
         }
         let after = after.trim_start_matches([' ', '\t']);
         let Some(value) = after.strip_prefix('=') else {
             is_bearer = name.eq_ignore_ascii_case("bearer");
-            rest = after;
+            unparsed = after;
             continue;
         };
         let (value, after) = parameter_value(value.trim_start_matches([' ', '\t']));
-        rest = after;
+        unparsed = after;
         if !is_bearer {
             continue;
         }

@@ -14,7 +14,7 @@ use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form};
 use crate::value::Redaction;
 
-/// Stores the refresh token that replaces the previous one. The error is the reason why it is not stored.
+/// Stores a refresh token that replaces the previous one. The error is the reason why the token is not stored.
 type OnRotation = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// The credentials of a client at its issuer.
@@ -43,7 +43,7 @@ pub(crate) struct ClientTokens {
 #[derive(Default)]
 struct TokenState {
     token: Option<AccessToken>,
-    /// The refresh token with which the issuer last replaced the previous one.
+    /// The newest refresh token, if the issuer has replaced the configured one.
     newest_refresh_token: Option<Zeroizing<String>>,
     /// Whether the newest refresh token still has to be stored.
     is_unstored: bool,
@@ -55,9 +55,9 @@ struct TokenState {
 }
 
 impl ClientTokens {
-    /// Creates a source for a server. Its tokens are added to the redaction, and a new refresh token is passed to
-    /// `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is not stored is
-    /// lost when the process ends.
+    /// Creates the tokens of a server. They are added to the redaction, and a new refresh token is passed to
+    /// `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is not
+    /// stored is lost when the process ends.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,
@@ -94,7 +94,7 @@ impl ClientTokens {
         self.fresh_header(Some((refused, challenge))).await
     }
 
-    /// Returns the reason why there is no token, if the last request failed.
+    /// Returns the reason why the last request for a token failed, or `None` if it succeeded.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -102,18 +102,18 @@ impl ClientTokens {
     /// Returns the header of a fresh token, and requests a token if necessary. If the caller is cancelled, the request
     /// continues, and a new refresh token is stored.
     async fn fresh_header(self: &Arc<Self>, refusal: Option<(HeaderValue, Challenge)>) -> Result<HeaderValue, String> {
-        let source = self.clone();
+        let tokens = self.clone();
         let task = tokio::spawn(async move {
-            let mut state = source.state.lock().await;
+            let mut state = tokens.state.lock().await;
             if let Some((refused, challenge)) = refusal {
-                source.handle_refusal(&mut state, &refused, &challenge).await?;
+                tokens.handle_refusal(&mut state, &refused, &challenge).await?;
             }
             let token = match state.token.take().filter(AccessToken::is_fresh) {
                 Some(token) => Ok(token),
-                None => source.request_token(&mut state).await,
+                None => tokens.request_token(&mut state).await,
             };
             // A response without a usable token may still have replaced the refresh token.
-            let stored = source.store_refresh_token(&mut state);
+            let stored = tokens.store_refresh_token(&mut state);
             let header = state.token.insert(token?).header.clone();
             stored.map(|()| header)
         });
@@ -123,10 +123,11 @@ impl ClientTokens {
         renewed
     }
 
-    /// Removes a token that the server refused, and adds the scopes that the server requires to those of later requests.
+    /// Removes a token that the server refused, and adds the scopes that the server requires to those of later
+    /// requests.
     ///
     /// # Errors
-    /// If another token of the client would not satisfy the challenge, or the metadata of the server cannot be used.
+    /// If a new token of the client would not satisfy the challenge, or the metadata of the server cannot be used.
     async fn handle_refusal(
         &self,
         state: &mut TokenState,
@@ -140,13 +141,13 @@ impl ClientTokens {
         }
         let is_requested =
             |scope: &String| self.credentials.scopes.contains(scope) || state.required_step_up_scopes.contains(scope);
-        let missing: Vec<String> = challenge
+        let missing_scopes: Vec<String> = challenge
             .scopes
             .iter()
             .filter(|scope| !is_requested(scope))
             .cloned()
             .collect();
-        if let Some(scope) = missing
+        if let Some(scope) = missing_scopes
             .iter()
             .find(|scope| !self.credentials.step_up_scopes.contains(scope))
         {
@@ -155,7 +156,7 @@ impl ClientTokens {
                 "the server requires the scope `{scope}`, which `step_up_scopes` does not have"
             ));
         }
-        if challenge.is_insufficient_scope && missing.is_empty() {
+        if challenge.is_insufficient_scope && missing_scopes.is_empty() {
             return Err("the issuer gives fewer scopes than the server requires".to_owned());
         }
         if let Some(url) = &challenge.resource_metadata {
@@ -163,7 +164,7 @@ impl ClientTokens {
                 resource_identifier(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
             state.resource = Some(identifier);
         }
-        state.required_step_up_scopes.extend(missing);
+        state.required_step_up_scopes.extend(missing_scopes);
         state.token = None;
         Ok(())
     }

@@ -16,10 +16,10 @@ use crate::value::{Redaction, check_address};
 /// The maximum size of a response, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum time of a request.
+/// The maximum time of a request, its response included.
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
 
-/// Requests a JSON document. The inner error is the error status of the response.
+/// Requests a JSON document. The inner error is the status of a response that is not a success.
 pub(super) async fn get<T: DeserializeOwned>(
     url: &Url,
     redaction: &Redaction,
@@ -36,7 +36,8 @@ pub(super) async fn get<T: DeserializeOwned>(
     })
 }
 
-/// Returns whether an error status means that a document does not exist, and not that it cannot be read at the moment.
+/// Returns whether an error status means that a document does not exist, rather than that it cannot be read at the
+/// moment.
 pub(super) fn means_absent(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
@@ -47,7 +48,8 @@ pub(super) fn error_status(url: &Url, status: StatusCode, redaction: &Redaction)
     format!("{url} responded with the status {}", status.as_u16())
 }
 
-/// Posts a form. Returns whether the status is a success, and the body of the response.
+/// Posts a form. `basic` is the user name and the password of the request, if it needs them. Returns whether the status
+/// is a success, and the body of the response.
 pub(super) async fn post(
     url: &Url,
     form: String,
@@ -73,8 +75,8 @@ pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction
     Ok((status.is_success(), body))
 }
 
-/// Posts a message without a token to a server. Returns the challenge with which the server requires a token, or `None` if it
-/// does not require one.
+/// Posts a message without a token to a server. Returns the challenge with which the server requires a token, or `None`
+/// if it does not require one.
 pub(crate) async fn request_challenge(
     url: &Url,
     message: &Value,
@@ -112,18 +114,18 @@ async fn within_time<T>(
     url: &Url,
     redaction: &Redaction,
 ) -> Result<T, String> {
-    let exchanged = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
-    let exchanged = exchanged.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
-    exchanged.map_err(|why| format!("the request to {} failed: {why}", redaction.quoted(url.as_str())))
+    let outcome = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
+    let outcome = outcome.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
+    outcome.map_err(|why| format!("the request to {} failed: {why}", redaction.quoted(url.as_str())))
 }
 
 async fn read(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| http_client::cause(&error))? {
-        if body.len() + piece.len() > DOCUMENT_BYTES_MAX {
+    while let Some(chunk) = response.chunk().await.map_err(|error| http_client::cause(&error))? {
+        if body.len() + chunk.len() > DOCUMENT_BYTES_MAX {
             return Err(format!("the response is larger than {} KiB", DOCUMENT_BYTES_MAX >> 10));
         }
-        body.extend_from_slice(&piece);
+        body.extend_from_slice(&chunk);
     }
     Ok(body)
 }

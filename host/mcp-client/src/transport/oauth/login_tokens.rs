@@ -15,7 +15,7 @@ use super::token_source::TokenFailure;
 use crate::login::{LoginSlot, StoredLogin};
 use crate::value::Redaction;
 
-/// The code with which an issuer refuses a refresh token.
+/// The error code with which an issuer refuses a refresh token.
 const INVALID_GRANT: &str = "invalid_grant";
 
 /// The reason why there is no token, if there is no login.
@@ -31,8 +31,8 @@ pub(crate) struct LoginRules {
     pub(crate) client_secret: Option<Zeroizing<String>>,
 }
 
-/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a
-/// time.
+/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process
+/// at a time.
 ///
 /// A newer login of another process is used when the current token expires, or the server refuses it.
 pub(crate) struct LoginTokens {
@@ -89,7 +89,7 @@ impl LoginTokens {
         renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN))
     }
 
-    /// Records and returns the failure of a request whose renewed token the server has refused, too.
+    /// Records and returns the failure of a request after the server has refused the renewed token, too.
     pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
         let failure = if challenge.is_insufficient_scope {
             self.scope_failure(challenge)
@@ -100,7 +100,7 @@ impl LoginTokens {
         failure
     }
 
-    /// Returns the reason why there is no token, if the last request failed.
+    /// Returns the reason why the last request for a token failed, or `None` if it succeeded.
     pub(super) fn failure(&self) -> Option<TokenFailure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -109,8 +109,8 @@ impl LoginTokens {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Returns the header of a fresh token, and renews the token if necessary. `None` if the user has not logged in. If the
-    /// caller is cancelled, the renewal continues and a new refresh token is stored.
+    /// Returns the header of a fresh token, and renews the token if necessary. `None` if the user has not logged in. If
+    /// the caller is cancelled, the renewal continues and a new refresh token is stored.
     async fn fresh_header(
         self: &Arc<Self>,
         refusal: Option<(Option<HeaderValue>, Challenge)>,
@@ -126,7 +126,8 @@ impl LoginTokens {
         renewed
     }
 
-    /// Returns the header of the current token, after renewing the token if it has expired or the server has refused it.
+    /// Returns the header of the current token, after renewing the token if it has expired or the server has refused
+    /// it.
     async fn current_header(
         &self,
         state: &mut LoginState,
@@ -168,7 +169,7 @@ impl LoginTokens {
         let login_failure = |why: String| TokenFailure::login(why);
         let issuer =
             Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
-        // Another login would not help if the metadata cannot be read.
+        // If the metadata cannot be read, the failure is not a login failure: another login would not help.
         let identifier = match ProtectedResource::discover(&self.server, Some(url), &self.redaction).await? {
             Some(resource) => {
                 resource.check_issuer(&issuer, &self.redaction).map_err(login_failure)?;
@@ -186,7 +187,7 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Takes a newer login from the store, or requests a token with the refresh token.
+    /// Uses a newer stored login if there is one. Otherwise, requests a token with the refresh token.
     async fn renew(&self, state: &mut LoginState) -> Result<HeaderValue, TokenFailure> {
         // The guard is held until the new login is stored.
         let _renewal = self.slot.begin_renewal().await?;
@@ -239,10 +240,10 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Reads the stored login, and adds its tokens to the redaction. `None` if the user has not logged in.
+    /// Reads the stored login, and adds its secrets to the redaction. `None` if the user has not logged in.
     ///
     /// # Errors
-    /// If the login cannot be read, or is for another issuer or client than the configured one.
+    /// If the login cannot be read, is for another issuer or client than the configured one, or has an unusable token.
     async fn read_stored(&self) -> Result<Option<CurrentLogin>, TokenFailure> {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);
@@ -279,14 +280,14 @@ impl LoginTokens {
     fn scope_failure(&self, challenge: &Challenge) -> TokenFailure {
         let scopes = self.redaction.quoted(&challenge.scopes.join(" "));
         let why = format!("it requires the scopes `{scopes}`, which its login does not have");
-        // A scope with a secret in it is not one that a user could request.
-        let usable = challenge
+        // A scope that contains a secret is not suggested for a login.
+        let requestable = challenge
             .scopes
             .iter()
             .filter(|scope| !self.redaction.applies_to(scope));
         TokenFailure {
             why,
-            login: Some(usable.cloned().collect()),
+            login: Some(requestable.cloned().collect()),
         }
     }
 
@@ -299,7 +300,7 @@ impl LoginTokens {
     }
 }
 
-/// Puts issued tokens in place of those of a login. Without a new refresh token, the previous one stays valid.
+/// Replaces the tokens of a login with issued tokens. A token that was not issued again stays as it is.
 fn replace_tokens(login: &mut StoredLogin, issued_tokens: &IssuedTokens) {
     if let Ok(token) = &issued_tokens.access {
         login.access_token.zeroize();

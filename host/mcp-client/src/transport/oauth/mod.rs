@@ -1,7 +1,8 @@
 //! Access tokens of OAuth 2.1 for servers over HTTP: discovery, token requests, and challenges of servers.
 //!
-//! A client with credentials has a configured issuer, and the server can only require further scopes. For a login, the
-//! user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access tokens to the server only.
+//! With client credentials, the issuer is configured: the server can require further scopes, but not another issuer.
+//! With a login, the user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access
+//! tokens to the server only.
 
 mod authorization_server;
 mod challenge;

@@ -1,6 +1,7 @@
 //! Protected resource metadata of MCP servers (RFC 9728).
 //!
-//! The metadata is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log in.
+//! The metadata is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log
+//! in.
 
 use serde::Deserialize;
 use url::Url;
@@ -33,11 +34,11 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Returns the description of a server, or `None` if it has no metadata: the server refuses each request for it with a
-    /// status such as 404.
+    /// Requests the metadata of a server. Returns `None` if the server has no metadata: it refuses each request for it
+    /// with a status such as 404.
     ///
     /// # Errors
-    /// If the metadata cannot be read, perhaps only at the moment, or is for another server.
+    /// If the metadata cannot be read, which may be temporary, or is for another server.
     pub(crate) async fn discover(
         server: &Url,
         metadata_url: Option<&str>,
@@ -51,7 +52,7 @@ impl ProtectedResource {
             let metadata = match get::<ResourceMetadata>(&candidate, redaction).await? {
                 Ok(metadata) => metadata,
                 Err(status) if means_absent(status) => continue,
-                // Without the metadata that it has, a token would be requested for the wrong resource, or from the wrong issuer.
+                // The server may have metadata. Without it, the token could be for the wrong resource or issuer.
                 Err(status) => return Err(error_status(&candidate, status, redaction)),
             };
             if !is_resource_of(&metadata.resource, server) {
@@ -73,7 +74,7 @@ impl ProtectedResource {
     /// Checks that the server accepts tokens of an issuer.
     ///
     /// # Errors
-    /// If the metadata does not name it.
+    /// If the metadata does not name the issuer.
     pub(crate) fn check_issuer(&self, issuer: &Url, redaction: &Redaction) -> Result<(), String> {
         if self.issuers.iter().any(|url| is_same_issuer(url, issuer)) {
             return Ok(());
@@ -84,13 +85,15 @@ impl ProtectedResource {
                 "the metadata of the server names no issuer, so it does not confirm `{issuer}`"
             ));
         }
-        let other = redaction.quoted(&self.issuers.join(", "));
-        Err(format!("the server accepts tokens of `{other}` and not of `{issuer}`"))
+        let accepted = redaction.quoted(&self.issuers.join(", "));
+        Err(format!(
+            "the server accepts tokens of `{accepted}` and not of `{issuer}`"
+        ))
     }
 }
 
-/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its metadata, or
-/// the default identifier if it has no metadata.
+/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its
+/// metadata, or the default identifier if the server has no metadata.
 ///
 /// # Errors
 /// If the metadata cannot be read, is for another server, or does not name the issuer.
@@ -109,7 +112,7 @@ pub(crate) async fn resource_identifier(
 /// Returns the address of the metadata that a server names in a challenge.
 ///
 /// # Errors
-/// If it is not a URL, or is at another origin than the server.
+/// If the address is not a URL, or has another origin than the server.
 fn metadata_address(server: &Url, url: &str, redaction: &Redaction) -> Result<Url, String> {
     let refused = |why: &str| format!("the server names metadata {why}, `{}`", redaction.quoted(url));
     let parsed = Url::parse(url).map_err(|_| refused("at an invalid URL"))?;
@@ -125,8 +128,8 @@ fn is_resource_of(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;
     };
-    let above = resource.path().trim_end_matches('/');
-    let below = server.path().strip_prefix(above);
+    let resource_path = resource.path().trim_end_matches('/');
+    let below = server.path().strip_prefix(resource_path);
     resource.origin() == server.origin() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 

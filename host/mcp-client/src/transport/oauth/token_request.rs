@@ -73,14 +73,14 @@ impl Form {
 pub(crate) struct IssuedTokens {
     /// The access token, or the reason why it cannot be used.
     pub(crate) access: Result<Zeroizing<String>, String>,
-    /// How long the access token is valid, if the issuer states it.
+    /// The validity of the access token, if the issuer states it.
     pub(crate) validity: Option<Duration>,
     pub(crate) refresh_token: Option<Zeroizing<String>>,
     /// The granted scopes, if the issuer states them. Otherwise, they are the requested ones.
     pub(crate) scopes: Option<Vec<String>>,
 }
 
-/// The reason why a token request has no tokens.
+/// The reason why a token request returned no tokens.
 #[derive(Debug)]
 pub(crate) enum TokenRequestError {
     /// The issuer refused the request with this code, or `no reason` if the response has no code.
@@ -106,10 +106,10 @@ pub(super) struct AccessToken {
 }
 
 impl AccessToken {
-    /// Creates the header of a token. A token without a validity is renewed as if it had the longest one.
+    /// Creates the header of a token. A token without a stated validity is renewed as if it had the longest one.
     ///
     /// # Errors
-    /// If no header can carry the token.
+    /// If the token has characters that are invalid in a header.
     pub(super) fn new(token: &str, validity: Option<Duration>) -> Result<Self, String> {
         let header = Zeroizing::new(format!("Bearer {token}"));
         let header = HeaderValue::from_str(&header);
@@ -123,7 +123,7 @@ impl AccessToken {
         })
     }
 
-    /// Returns whether the token does not have to be renewed yet.
+    /// Returns whether the time of the renewal is still in the future.
     pub(super) fn is_fresh(&self) -> bool {
         self.renewal > Instant::now()
     }

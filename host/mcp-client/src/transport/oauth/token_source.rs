@@ -11,23 +11,23 @@ use super::login_tokens::LoginTokens;
 /// The source of the access token of a connection, which obtains and renews the token.
 #[derive(Clone)]
 pub(crate) enum TokenSource {
-    /// With credentials of the client.
+    /// Obtains tokens with the credentials of the client.
     Client(Arc<ClientTokens>),
-    /// From the login of a user, if there is one.
+    /// Uses the login of a user, if there is one.
     Login(Arc<LoginTokens>),
 }
 
-/// The reason why there is no token that the server accepts.
+/// The reason why a connection has no token that the server accepts.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}{why}", if login.is_some() { "" } else { "a token cannot be obtained: " })]
 pub(crate) struct TokenFailure {
     pub(crate) why: String,
-    /// `Some` if the user has to log in: the scopes that the login needs in addition.
+    /// The additional scopes that a login needs. `None` if a login would not help.
     pub(crate) login: Option<Vec<String>>,
 }
 
 impl TokenFailure {
-    /// Creates the failure of a server that requires a login.
+    /// Creates a failure that a login can resolve, without additional scopes.
     pub(super) fn login(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -70,7 +70,7 @@ impl TokenSource {
         }
     }
 
-    /// Returns the failure of a request whose renewed token was refused, too. `None` for credentials of a
+    /// Returns the failure of a request after its renewed token was refused, too. `None` for the credentials of a
     /// client, because a login would not help.
     pub(crate) fn refused_again(&self, challenge: &Challenge) -> Option<TokenFailure> {
         match self {
@@ -79,7 +79,7 @@ impl TokenSource {
         }
     }
 
-    /// Returns the reason why there is no token, if the last request failed.
+    /// Returns the reason why the last request for a token failed, or `None` if it succeeded.
     pub(crate) fn failure(&self) -> Option<TokenFailure> {
         match self {
             Self::Client(tokens) => tokens.failure().map(TokenFailure::from),

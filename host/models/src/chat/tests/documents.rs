@@ -12,7 +12,8 @@ fn parse(body: impl AsRef<[u8]>) -> Result<ChatResponse, AttemptFailure> {
     read::<ChatCompletions>(body)
 }
 
-fn message(message: Value) -> ChatResponse {
+/// Parses a complete response with this message.
+fn parse_message(message: Value) -> ChatResponse {
     parse(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string()).unwrap()
 }
 
@@ -20,7 +21,8 @@ fn call(id: Value, arguments: Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
-fn malformed(body: impl AsRef<[u8]>) -> String {
+/// Parses a malformed body, and returns the message of its error.
+fn malformed_reason(body: impl AsRef<[u8]>) -> String {
     match parse(body) {
         Err(AttemptFailure::Permanent(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
@@ -67,19 +69,22 @@ fn a_truncated_response_keeps_its_truncated_arguments_and_reason() {
 #[test]
 fn missing_content_is_empty_text() {
     for content in [json!(null), json!(""), json!([]), json!([{"type": "image_url"}])] {
-        assert_eq!(message(json!({"role": "assistant", "content": content})).content, "");
-        let with_call = message(json!({"content": content, "tool_calls": [call(json!("a"), json!("{}"))]}));
+        assert_eq!(
+            parse_message(json!({"role": "assistant", "content": content})).content,
+            ""
+        );
+        let with_call = parse_message(json!({"content": content, "tool_calls": [call(json!("a"), json!("{}"))]}));
         assert_eq!((with_call.content.as_str(), with_call.tool_calls.len()), ("", 1));
     }
-    assert_eq!(message(json!({})).finish, FinishReason::Stop);
-    assert_eq!(message(json!({"tool_calls": null})).content, "");
+    assert_eq!(parse_message(json!({})).finish, FinishReason::Stop);
+    assert_eq!(parse_message(json!({"tool_calls": null})).content, "");
     assert_eq!(
-        message(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})).content,
+        parse_message(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})).content,
         "ab"
     );
-    let refused = message(json!({"content": null, "refusal": "I cannot."}));
+    let refusal = parse_message(json!({"content": null, "refusal": "I cannot."}));
     assert_eq!(
-        (refused.content.as_str(), refused.text(), &refused.finish),
+        (refusal.content.as_str(), refusal.text(), &refusal.finish),
         ("", "I cannot.", &FinishReason::Refusal)
     );
 }
@@ -87,7 +92,7 @@ fn missing_content_is_empty_text() {
 #[test]
 fn thinking_in_the_content_is_reasoning_and_not_text() {
     let thinking = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]});
-    let response = message(json!({"content": [thinking, {"type": "text", "text": "Yes."}]}));
+    let response = parse_message(json!({"content": [thinking, {"type": "text", "text": "Yes."}]}));
     assert_eq!(
         (response.reasoning.as_str(), response.content.as_str()),
         ("Hm.", "Yes.")
@@ -98,7 +103,7 @@ fn thinking_in_the_content_is_reasoning_and_not_text() {
 #[test]
 fn arguments_may_be_text_an_object_or_missing() {
     let arguments = |arguments: Value| {
-        message(json!({"tool_calls": [call(json!("a"), arguments)]})).tool_calls[0]
+        parse_message(json!({"tool_calls": [call(json!("a"), arguments)]})).tool_calls[0]
             .arguments
             .clone()
     };
@@ -107,10 +112,10 @@ fn arguments_may_be_text_an_object_or_missing() {
         arguments(json!({"b": [1], "a": 9_007_199_254_740_993_u64})),
         "{\"b\":[1],\"a\":9007199254740993}"
     );
-    for nothing in [json!(""), json!(" \n"), json!(null), json!({})] {
-        assert_eq!(arguments(nothing), "{}");
+    for blank in [json!(""), json!(" \n"), json!(null), json!({})] {
+        assert_eq!(arguments(blank), "{}");
     }
-    let absent = message(json!({"tool_calls": [{"function": {"name": "f"}}]}));
+    let absent = parse_message(json!({"tool_calls": [{"function": {"name": "f"}}]}));
     assert_eq!(absent.tool_calls[0].arguments, "{}");
 }
 
@@ -146,24 +151,24 @@ fn finish_reasons_are_mapped() {
         let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": word}]});
         parse(body.to_string()).unwrap().finish
     };
-    let some = json!([call(json!("a"), json!("{}"))]);
+    let one_call = json!([call(json!("a"), json!("{}"))]);
     for word in [json!("stop"), json!("tool_calls"), json!(null), json!("")] {
         assert_eq!(finish(word.clone(), json!([])), FinishReason::Stop);
-        assert_eq!(finish(word, some.clone()), FinishReason::ToolCalls);
+        assert_eq!(finish(word, one_call.clone()), FinishReason::ToolCalls);
     }
-    assert_eq!(finish(json!("length"), some), FinishReason::Length);
+    assert_eq!(finish(json!("length"), one_call), FinishReason::Length);
     assert_eq!(finish(json!("content_filter"), json!([])), FinishReason::ContentFilter);
     assert_eq!(finish(json!("odd"), json!([])), FinishReason::Other("odd".into()));
 }
 
 #[test]
 fn invalid_token_counts_never_fail_the_response() {
-    for odd in [
+    for usage in [
         json!(null),
         json!([]),
         json!({"prompt_tokens": -1, "completion_tokens": "many"}),
     ] {
-        let body = json!({"choices": [{"message": {"content": "hi"}}], "usage": odd});
+        let body = json!({"choices": [{"message": {"content": "hi"}}], "usage": usage});
         assert_eq!(parse(body.to_string()).unwrap().usage, TokenUsage::default());
     }
     let body = json!({"choices": [{"message": {}}], "usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}});
@@ -173,8 +178,8 @@ fn invalid_token_counts_never_fail_the_response() {
 // attack: F7
 #[test]
 fn a_body_that_is_not_a_completion_is_malformed() {
-    assert!(malformed("").contains("0 bytes of content type `application/json`"));
-    assert!(malformed("<html></html>").contains("neither JSON nor a stream"));
+    assert!(malformed_reason("").contains("0 bytes of content type `application/json`"));
+    assert!(malformed_reason("<html></html>").contains("neither JSON nor a stream"));
     let nested = format!("{{\"choices\": [], \"x\": {}", "[".repeat(100_000));
     for body in [
         "{}",
@@ -184,7 +189,7 @@ fn a_body_that_is_not_a_completion_is_malformed() {
         "{\"choices\": 5}",
         &nested,
     ] {
-        malformed(body);
+        malformed_reason(body);
     }
 }
 
@@ -214,9 +219,9 @@ fn an_error_instead_of_a_response_is_returned() {
 proptest! {
     // attack: F10
     #[test]
-    fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..600) {
+    fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..600) {
         let _ = parse(body);
         let complete = include_bytes!("fixtures/calls.json");
-        let _ = parse(&complete[..at.min(complete.len())]);
+        let _ = parse(&complete[..cut.min(complete.len())]);
     }
 }

@@ -8,7 +8,8 @@ use super::*;
 use toolwit_agent::Conversation;
 use toolwit_core::{NativeTool, ToolResult};
 
-fn failing(status: u16) -> ResponseTemplate {
+/// Returns an error response with this status.
+fn failure(status: u16) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_json(json!({"error": {"message": "why", "type": "x"}}))
 }
 
@@ -16,7 +17,7 @@ fn failing(status: u16) -> ResponseTemplate {
 #[tokio::test]
 async fn transient_failures_are_retried_a_limited_number_of_times() {
     for status in [408, 409, 429, 500, 503, 529] {
-        let server = server(vec![failing(status)]).await;
+        let server = server(vec![failure(status)]).await;
         let error = infer(&client(&server.uri()).build().unwrap()).await.unwrap_err();
         let expected = ModelError::Unavailable {
             attempts: 4,
@@ -25,7 +26,7 @@ async fn transient_failures_are_retried_a_limited_number_of_times() {
         };
         assert_eq!((error, requests(&server).await), (expected, 4));
     }
-    let server = server(vec![failing(503), failing(429), response("at last")]).await;
+    let server = server(vec![failure(503), failure(429), response("at last")]).await;
     assert_eq!(
         infer(&client(&server.uri()).build().unwrap()).await.unwrap().content,
         "at last"
@@ -37,7 +38,7 @@ async fn transient_failures_are_retried_a_limited_number_of_times() {
 #[tokio::test]
 async fn permanent_failures_are_not_retried() {
     for status in [400, 401, 403, 404, 422] {
-        let server = server(vec![failing(status)]).await;
+        let server = server(vec![failure(status)]).await;
         let error = infer(&client(&server.uri()).build().unwrap()).await.unwrap_err();
         let message = "why".to_owned();
         assert_eq!(
@@ -51,13 +52,13 @@ async fn permanent_failures_are_not_retried() {
 #[tokio::test]
 async fn a_tool_that_ran_is_never_run_again_by_a_retry() {
     let call = json!({"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{}"}});
-    let calling = json!({"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
-    let calling = ResponseTemplate::new(200).set_body_json(calling);
-    let server = server(vec![calling, failing(429), failing(503), response("Paid.")]).await;
+    let call_response = json!({"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let call_response = ResponseTemplate::new(200).set_body_json(call_response);
+    let server = server(vec![call_response, failure(429), failure(503), response("Paid.")]).await;
     let runs = Arc::new(AtomicUsize::new(0));
-    let counted = runs.clone();
+    let counter = runs.clone();
     let pay = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| {
-        let run = counted.fetch_add(1, Ordering::Relaxed);
+        let run = counter.fetch_add(1, Ordering::Relaxed);
         async move { Ok(ToolResult::text(format!("payment {run}"))) }
     });
     let model = client(&server.uri()).build().unwrap();
@@ -75,8 +76,8 @@ async fn a_tool_that_ran_is_never_run_again_by_a_retry() {
 // attack: F5
 #[tokio::test]
 async fn retry_after_is_respected_or_the_request_fails_immediately() {
-    let after = |value: &str| failing(429).insert_header("retry-after", value);
-    for (value, expected) in [
+    let after = |value: &str| failure(429).insert_header("retry-after", value);
+    for (value, expected_requests) in [
         ("0", 2),
         ("-1", 2),
         ("soon", 2),
@@ -87,7 +88,7 @@ async fn retry_after_is_respected_or_the_request_fails_immediately() {
         let result = infer(&client(&server.uri()).build().unwrap()).await;
         assert_eq!(
             (result.is_ok(), requests(&server).await),
-            (expected == 2, expected),
+            (expected_requests == 2, expected_requests),
             "{value}"
         );
     }
@@ -127,12 +128,12 @@ async fn a_malformed_response_with_status_200_is_not_retried() {
         ),
         (response(&"x".repeat(2_000)), "more than 1000 bytes"),
     ];
-    for (response, why) in cases {
+    for (response, expected_message) in cases {
         let server = server(vec![response]).await;
         let model = client(&server.uri()).response_bytes_max(1_000).build().unwrap();
         let error = infer(&model).await.unwrap_err();
         assert!(
-            matches!(&error, ModelError::Malformed { message } if message.contains(why)),
+            matches!(&error, ModelError::Malformed { message } if message.contains(expected_message)),
             "{error}"
         );
         assert_eq!(requests(&server).await, 1);
@@ -173,9 +174,9 @@ async fn a_lost_connection_is_retried() {
 
 #[tokio::test]
 async fn an_unreachable_server_is_unavailable() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", free.local_addr().unwrap());
-    drop(free);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
     let error = infer(&client(&url).build().unwrap()).await.unwrap_err();
     assert!(
         matches!(
@@ -214,16 +215,16 @@ async fn a_timed_out_request_is_not_retried() {
 #[tokio::test]
 async fn cancellation_ends_a_request_immediately() {
     const BUSY: &str = "HTTP/1.1 503 Busy\r\nretry-after: 50\r\ncontent-length: 0\r\n\r\n";
-    // While the provider sends nothing, and while the client waits before a retry.
+    // With the first action the client waits for a response, with the second for a retry.
     for action in [ServerAction::Hang, ServerAction::Send(BUSY)] {
         let mut server = RawServer::start(vec![action]).await;
         let model = client(&server.url).build().unwrap();
         let cancel = CancellationToken::new();
-        let cancelling = async {
+        let cancellation = async {
             server.requests.recv().await;
             cancel.cancel();
         };
-        let (result, ()) = tokio::join!(infer_until(&model, &cancel), cancelling);
+        let (result, ()) = tokio::join!(infer_until(&model, &cancel), cancellation);
         assert_eq!(result, Err(ModelError::Cancelled));
     }
 }

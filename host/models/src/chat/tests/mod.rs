@@ -17,7 +17,7 @@ use crate::http::{KeyHeader, RetryPolicy, Secret};
 use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, ChatResponse, FinishReason, ModelError};
 use toolwit_core::Message;
 
-/// A retry policy without waits.
+/// Returns a retry policy without waits.
 fn without_waits() -> RetryPolicy {
     RetryPolicy {
         wait_ms_first: 0,
@@ -34,6 +34,7 @@ async fn infer(model: &OpenAi) -> Result<ChatResponse, ModelError> {
     infer_until(model, &CancellationToken::new()).await
 }
 
+/// Sends a request, which `cancel` can end.
 async fn infer_until(model: &OpenAi, cancel: &CancellationToken) -> Result<ChatResponse, ModelError> {
     let (messages, options) = ([Message::user("hi")], ChatOptions::default());
     model.chat(ChatRequest::new(&messages, &[], &options, cancel)).await
@@ -62,6 +63,7 @@ async fn server(responses: Vec<ResponseTemplate>) -> MockServer {
     server
 }
 
+/// Returns the number of requests that the server received.
 async fn requests(server: &MockServer) -> usize {
     server.received_requests().await.unwrap().len()
 }

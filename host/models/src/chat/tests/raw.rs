@@ -57,14 +57,14 @@ impl RawServer {
     }
 }
 
-/// Reads a request to the end of its body, so that closing the connection does not reset it. Of a TLS handshake it reads the
-/// first bytes.
+/// Reads a request to the end of its body, so that closing the connection does not reset it. Reads only the first bytes
+/// of a TLS handshake.
 async fn read_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
-    let mut piece = [0; 4_096];
+    let mut buffer = [0; 4_096];
     loop {
-        let count = stream.read(&mut piece).await.unwrap_or_default();
-        request.extend_from_slice(&piece[..count]);
+        let count = stream.read(&mut buffer).await.unwrap_or_default();
+        request.extend_from_slice(&buffer[..count]);
         if count == 0 || request.first() == Some(&0x16) {
             return request;
         }

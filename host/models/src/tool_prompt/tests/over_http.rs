@@ -25,11 +25,11 @@ fn tool(name: &str) -> DeclaredTool {
     }
 }
 
-/// A stream with this text in two pieces.
+/// Returns a response that streams the text in two pieces.
 fn stream(text: &str, finish: &str) -> ResponseTemplate {
     let middle = (0..=text.len() / 2)
         .rev()
-        .find(|at| text.is_char_boundary(*at))
+        .find(|index| text.is_char_boundary(*index))
         .unwrap();
     let (first, second) = text.split_at(middle);
     let delta = |content: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]});
@@ -39,7 +39,7 @@ fn stream(text: &str, finish: &str) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_raw(body + "data: [DONE]\n\n", "text/event-stream")
 }
 
-/// Starts a server that returns these streams in order.
+/// Starts a server that streams one of these texts for each request, in order.
 async fn server(responses: &[(&str, &str)]) -> MockServer {
     let server = MockServer::start().await;
     for (text, finish) in responses {
@@ -54,7 +54,7 @@ fn model(server: &MockServer, format: ToolCallFormat) -> Arc<dyn ChatModel> {
     format.apply(Arc::new(client))
 }
 
-/// Sends a request and returns the response with the text that observers received.
+/// Sends a request and returns the response with the text that the listener received.
 async fn infer(
     model: &dyn ChatModel,
     messages: &[Message],
@@ -73,12 +73,13 @@ async fn infer(
     (response, text.into_inner().unwrap())
 }
 
+/// Returns the bodies of the requests that the server received.
 async fn bodies(server: &MockServer) -> Vec<Value> {
     let received = server.received_requests().await.unwrap();
     received.iter().map(|request| request.body_json().unwrap()).collect()
 }
 
-/// A conversation with one call that has ended.
+/// Returns a conversation with one finished call and a further user message.
 fn history() -> Vec<Message> {
     let call = ToolCall {
         id: "x".to_owned(),
@@ -137,11 +138,11 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
     let answer = (r#"{"answer": "hi"}"#, "stop");
     let server = server(&[answer, answer, answer, ("hi", "stop")]).await;
     let model = model(&server, ToolCallFormat::Json);
-    let none = ChatOptions {
+    let no_calls = ChatOptions {
         tool_choice: ToolChoice::None,
         ..ChatOptions::default()
     };
-    let typed = ChatOptions {
+    let with_answer_schema = ChatOptions {
         answer_schema: Some(json!({"type": "integer"})),
         ..ChatOptions::default()
     };
@@ -153,10 +154,10 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
         &ChatOptions::default(),
     )
     .await;
-    let _ = infer(&*model, &messages, &[tool("add")], &none).await;
-    let _ = infer(&*model, &messages, &[tool("add")], &typed).await;
-    let (plain, _) = infer(&*model, &messages, &[], &ChatOptions::default()).await;
-    assert_eq!(plain.unwrap().content, "hi");
+    let _ = infer(&*model, &messages, &[tool("add")], &no_calls).await;
+    let _ = infer(&*model, &messages, &[tool("add")], &with_answer_schema).await;
+    let (response, _) = infer(&*model, &messages, &[], &ChatOptions::default()).await;
+    assert_eq!(response.unwrap().content, "hi");
     let bodies = bodies(&server).await;
     let schema = |index: usize| bodies[index]["response_format"]["json_schema"]["schema"].clone();
     let tools = schema(0)["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"].clone();
@@ -225,14 +226,14 @@ async fn a_call_in_text_is_read_and_the_text_before_it_is_streamed() {
     assert_eq!(response.tool_calls[0].arguments, r#"{"a":3}"#);
     let body = &bodies(&server).await[0];
     assert!(body.get("response_format").is_none() && body.get("tools").is_none());
-    let earlier = r#"<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>"#;
-    assert_eq!(body["messages"][2]["content"], earlier);
+    let earlier_call = r#"<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>"#;
+    assert_eq!(body["messages"][2]["content"], earlier_call);
 }
 
 #[tokio::test]
 async fn an_unreadable_response_is_requested_once_more_and_no_second_time() {
-    let wrong = (r#"{"tool": "add"}"#, "stop");
-    let server = server(&[wrong, (r#"{"answer": "3"}"#, "stop"), wrong, wrong]).await;
+    let unreadable = (r#"{"tool": "add"}"#, "stop");
+    let server = server(&[unreadable, (r#"{"answer": "3"}"#, "stop"), unreadable, unreadable]).await;
     let model = model(&server, ToolCallFormat::Json);
     let (response, _) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     let response = response.unwrap();

@@ -1,4 +1,4 @@
-//! The port behind the key–value capability: where the values of plugins are stored.
+//! The trait of the storage behind the key–value capability, and its implementation in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;

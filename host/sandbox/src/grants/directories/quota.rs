@@ -17,8 +17,8 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// The number of measurements of a directory that are due while guests reserve as many bytes as its quota has. They
-/// reveal the bytes that other processes write to the directory.
+/// A measurement of a directory is due each time guests have reserved this fraction of its quota: 8 means one eighth. It
+/// reveals the bytes that other processes write to the directory.
 const MEASUREMENTS_PER_QUOTA: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
@@ -83,8 +83,8 @@ impl DirectoryQuota {
     }
 
     /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has
-    /// to be measured first: it was never measured, it seems full, or guests have written so much since the last
-    /// measurement that other processes may have written too.
+    /// to be measured first: it was never measured, it seems full, or guests have reserved a part of the quota since
+    /// the last measurement, so that the bytes of other processes must be measured again.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.lock_count();
         let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);

@@ -57,7 +57,7 @@ impl DirectoryRecord {
     }
 
     /// Adds entries for directories that are not recorded yet, and updates the existing entries of the others as
-    /// [`RecordedDirectory::updated`] does. Without a grants file, replaces existing entries.
+    /// [`RecordedDirectory::updated`] does.
     ///
     /// # Errors
     /// If the record cannot be locked, read or written.
@@ -66,16 +66,13 @@ impl DirectoryRecord {
             return Ok(());
         }
         let Some(grants_file) = &self.grants_file else {
-            self.in_memory.extend(new);
+            merge(&mut self.in_memory, new);
             return Ok(());
         };
         let _lock = LockedFile::acquire(grants_file)?;
         // Another process may have recorded the directories meanwhile.
         let mut recorded = self.read()?;
-        for (path, directory) in new {
-            let earlier = recorded.entry(path).or_insert(directory);
-            *earlier = earlier.updated(directory);
-        }
+        merge(&mut recorded, new);
         write_record(grants_file, &recorded)
     }
 
@@ -117,6 +114,13 @@ impl DirectoryRecord {
                 tracing::warn!(%error, "the record of granted directories could not be restored");
             }
         })
+    }
+}
+
+fn merge(recorded: &mut HashMap<PathBuf, RecordedDirectory>, new: HashMap<PathBuf, RecordedDirectory>) {
+    for (path, directory) in new {
+        let earlier = recorded.entry(path).or_insert(directory);
+        *earlier = earlier.updated(directory);
     }
 }
 

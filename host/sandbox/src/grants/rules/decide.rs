@@ -160,8 +160,8 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
     }
 }
 
-/// Finds the rule of the directory through which a guest reaches the files of the rule `inner`. Usually, this is `inner` itself.
-/// `inner` and the result are indices in `rules.files`.
+/// Finds the rule of the directory through which a guest reaches the files of the rule `inner`. This is usually `inner`
+/// itself. `inner` and the result are indices in `rules.files`.
 ///
 /// The result is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
 /// between the two is the same on the host and for the guest. Then `inner` could not protect its files, because the guest can

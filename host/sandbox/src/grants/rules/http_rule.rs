@@ -210,8 +210,8 @@ pub enum RequestMismatch {
 
 impl HttpRule {
     /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
-    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment after
-    /// a path are ignored.
+    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment
+    /// are ignored.
     ///
     /// # Errors
     /// For text that does not have this form, or that describes a rule that cannot be enforced.
@@ -278,7 +278,7 @@ impl HttpRule {
     }
 }
 
-/// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment of the path. An empty path and the path `/` are returned as
+/// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment. An empty path and the path `/` are returned as
 /// `None`.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::types::{Function, FunctionKind};
 
 impl ExportReader<'_> {
-    /// Reads an exported interface of another host. The host calls its functions; they are not tools.
+    /// Reads an exported interface that another host defines. Toolwit calls its functions; they are not tools.
     pub(super) fn read_contract_export(
         &mut self,
         name: &str,

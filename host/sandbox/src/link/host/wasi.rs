@@ -17,7 +17,7 @@ use toolwit_core::limits::HEADER_BYTES_MAX;
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // The following interfaces replace or extend those of wasmtime, to enforce grants and quotas.
+    // The following interfaces replace those of wasmtime or are added to them. Each enforces grants and quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
     environment::add_to_linker(&mut linker)?;

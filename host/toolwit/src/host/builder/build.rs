@@ -39,10 +39,10 @@ impl ToolwitBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a directory or a file of tool groups cannot be read,
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits that must not be zero, for grants that
-    /// cannot be read or are invalid, for secrets of the application, a store or certificates that cannot be used, for tool
-    /// groups that are invalid, and for interceptors that are not installed; the error of an interceptor that is broken; and
-    /// the errors of [`Toolwit::discover_dynamic_tools`].
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits that must not be zero, for
+    /// grants that cannot be read or are invalid, for secrets of the application, a store or certificates that cannot
+    /// be used, for tool groups that are invalid, and for interceptors that are not installed; the error of an
+    /// interceptor that is broken; and the errors of [`Toolwit::discover_dynamic_tools`].
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.open_store_file().await?;
@@ -85,7 +85,7 @@ impl ToolwitBuilder {
             &self.plugin_interceptors,
             &registry.current(),
         )?;
-        // The tools of a source are not known before the first turn.
+        // With shared sources, this check is skipped: their tools are not known before the first turn.
         if self.shared_sources.is_empty() {
             warn_about_missing_tools(&self.plugin_interceptors, &registry.current(), &self.tools);
         }

@@ -7,7 +7,8 @@ use toolwit_core::{Approval, ApprovalGate, ApprovalRequest, Decorator, ToolExt, 
 use toolwit_registry::LiveRegistry;
 use toolwit_registry::store::MemoryStore;
 
-/// Writes a component with a function `get-forecast` that returns its only argument, which has this name.
+/// Writes a component with a function `get-forecast` that returns its only argument. `parameter` is the name of
+/// the argument.
 fn write_forecast(directory: &Path, parameter: &str) {
     let text = format!(
         r#"(component
@@ -18,7 +19,7 @@ fn write_forecast(directory: &Path, parameter: &str) {
     fs::write(directory.join("weather.wasm"), wat::parse_str(text).unwrap()).unwrap();
 }
 
-async fn live(directory: &Path) -> LiveRegistry {
+async fn live_registry(directory: &Path) -> LiveRegistry {
     write_forecast(directory, "a");
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
@@ -37,7 +38,7 @@ fn denial() -> impl Decorator {
     })
 }
 
-fn answers(recorder: &Recorder) -> Vec<String> {
+fn last_messages(recorder: &Recorder) -> Vec<String> {
     let requests = recorder.requests.lock().unwrap();
     let last = |request: &Request| request.messages.last().unwrap().content().to_owned();
     requests.iter().map(last).collect()
@@ -49,7 +50,7 @@ const FORECAST: &str = "weather#get-forecast";
 #[tokio::test]
 async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
     let directory = tempfile::tempdir().unwrap();
-    let live = live(directory.path()).await;
+    let live = live_registry(directory.path()).await;
     let first = || call("get_forecast", json!({"a": 2}));
     let second = || call("get_forecast", json!({"b": 2}));
     type SetUp = Box<dyn Fn(ConversationBuilder) -> ConversationBuilder>;
@@ -75,28 +76,28 @@ async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
     for (set_up, expected) in set_ups {
         write_forecast(directory.path(), "a");
         live.refresh().await.unwrap();
-        let (builder, recorder) = recorded([first(), answer("one"), second(), answer("two")]);
+        let (builder, recorder) = recording_builder([first(), answer("one"), second(), answer("two")]);
         let builder = builder.strategy(RegistryTools::new(live.clone(), Scope::new()));
         let mut conversation = set_up(builder).build().unwrap();
         conversation.run("one").await.unwrap();
         write_forecast(directory.path(), "b");
         assert!(live.refresh().await.unwrap().is_changed);
         conversation.run("two").await.unwrap();
-        let answers = answers(&recorder);
+        let last_messages = last_messages(&recorder);
         assert!(
-            answers[1].contains(expected) && answers[3].contains(expected),
-            "{answers:?}"
+            last_messages[1].contains(expected) && last_messages[3].contains(expected),
+            "{last_messages:?}"
         );
-        let shown = recorder.requests.lock().unwrap().clone();
+        let requests = recorder.requests.lock().unwrap().clone();
         assert!(
-            shown[2].definitions[0].contains(r#""b""#),
+            requests[2].definitions[0].contains(r#""b""#),
             "the new signature: {:?}",
-            shown[2].definitions
+            requests[2].definitions
         );
         assert!(
-            !shown[2].definitions[0].contains(r#""a""#),
+            !requests[2].definitions[0].contains(r#""a""#),
             "{:?}",
-            shown[2].definitions
+            requests[2].definitions
         );
     }
 }
@@ -106,12 +107,12 @@ async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
 async fn an_approval_belongs_to_a_tool_that_a_search_finds() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 2})), answer("done")]);
+    let (builder, recorder) = recording_builder([call("get_forecast", json!({"a": 2})), answer("done")]);
     let mut conversation = builder.strategy(search).decorate(FORECAST, denial()).build().unwrap();
     conversation.run("Tell me what the weather is like").await.unwrap();
-    assert!(answers(&recorder)[1].contains("not approved"));
+    assert!(last_messages(&recorder)[1].contains("not approved"));
     let search = tool_search(directory.path()).await;
-    let (builder, _) = recorded([]);
+    let (builder, _) = recording_builder([]);
     assert!(
         builder
             .strategy(search)
@@ -128,29 +129,29 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
     let id = ToolId::from_text(FORECAST);
     let search = tool_search(directory.path()).await;
     let need = || call("search_tools", json!({"need": "weather forecast"}));
-    let (builder, recorder) = recorded([need(), answer("one"), need(), answer("two")]);
+    let (builder, recorder) = recording_builder([need(), answer("one"), need(), answer("two")]);
     let mut conversation = builder.strategy(search).build().unwrap();
     conversation.run("Tell me what the weather is like").await.unwrap();
     conversation.remove_tool(&id);
     conversation.run("Tell me what the weather is like").await.unwrap();
-    let results = answers(&recorder);
+    let results = last_messages(&recorder);
     assert!(results[1].contains(FORECAST), "{}", results[1]);
     assert!(
         !results[3].contains(FORECAST),
         "the result does not list it: {}",
         results[3]
     );
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert!(shown[0].names.contains(&"get_forecast".to_owned()));
+    let requests = recorder.requests.lock().unwrap().clone();
+    assert!(requests[0].names.contains(&"get_forecast".to_owned()));
     assert!(
-        shown[2..]
+        requests[2..]
             .iter()
             .all(|request| !request.names.contains(&"get_forecast".to_owned()))
     );
 
     let directory = tempfile::tempdir().unwrap();
-    let live = live(directory.path()).await;
-    let (builder, recorder) = recorded([answer("one"), answer("two")]);
+    let live = live_registry(directory.path()).await;
+    let (builder, recorder) = recording_builder([answer("one"), answer("two")]);
     let mut conversation = builder
         .strategy(RegistryTools::new(live.clone(), Scope::new()))
         .build()
@@ -160,6 +161,6 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
     write_forecast(directory.path(), "b");
     assert!(live.refresh().await.unwrap().is_changed);
     conversation.run("two").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert_eq!((shown[0].names.len(), shown[1].names.len()), (1, 0));
+    let requests = recorder.requests.lock().unwrap().clone();
+    assert_eq!((requests[0].names.len(), requests[1].names.len()), (1, 0));
 }

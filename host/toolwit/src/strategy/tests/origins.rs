@@ -35,10 +35,10 @@ impl ToolSource for SleepingServer {
     }
 }
 
-/// A facade with one tool.
+/// Returns a facade with one tool.
 fn garden(description: &str) -> Arc<dyn Tool> {
     let facade =
-        Facade::builder("garden", description).tools([native("water_roses", "Waters the roses in the garden")]);
+        Facade::builder("garden", description).tools([native_tool("water_roses", "Waters the roses in the garden")]);
     Arc::new(facade.build().unwrap())
 }
 
@@ -47,17 +47,17 @@ fn garden(description: &str) -> Arc<dyn Tool> {
 async fn search_covers_native_tools_facades_and_servers() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server {
-        tools: vec![native("book_flight", "Books a flight to a city")],
+        tools: vec![native_tool("book_flight", "Books a flight to a city")],
         ..Server::default()
     };
     let search = tool_search(directory.path()).await;
     let search = search
         .with_tools([
-            native("convert_currency", "Converts an amount of money"),
+            native_tool("convert_currency", "Converts an amount of money"),
             garden("Everything about plants."),
         ])
         .with_source(server);
-    let (builder, recorder) = recorded([
+    let (builder, recorder) = recording_builder([
         call("convert_currency", json!({})),
         call("search_tools", json!({"need": "a tool that waters roses"})),
         call("garden", json!({})),
@@ -69,28 +69,32 @@ async fn search_covers_native_tools_facades_and_servers() {
     ]);
     let mut conversation = builder
         .strategy(search)
-        .tools([native("remember_note", "Stores a note")])
+        .tools([native_tool("remember_note", "Stores a note")])
         .build()
         .unwrap();
     conversation.run("Convert my money to another currency").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
-    assert_eq!(shown[0].names, ["search_tools", "remember_note", "convert_currency"]);
-    assert_eq!(last(1), "convert_currency ran");
-    assert!(shown[2].names.contains(&"garden".to_owned()), "{:?}", shown[2].names);
+    let requests = recorder.requests.lock().unwrap().clone();
+    let last_message = |index: usize| requests[index].messages.last().unwrap().content().to_owned();
+    assert_eq!(requests[0].names, ["search_tools", "remember_note", "convert_currency"]);
+    assert_eq!(last_message(1), "convert_currency ran");
     assert!(
-        last(2).contains("water_roses"),
+        requests[2].names.contains(&"garden".to_owned()),
+        "{:?}",
+        requests[2].names
+    );
+    assert!(
+        last_message(2).contains("water_roses"),
         "the facade and what it leads to: {}",
-        last(2)
+        last_message(2)
     );
-    assert_eq!(last(4), "water_roses ran");
-    assert_eq!(last(6), "book_flight ran");
+    assert_eq!(last_message(4), "water_roses ran");
+    assert_eq!(last_message(6), "book_flight ran");
     assert!(
-        last(7).contains("remember_note"),
+        last_message(7).contains("remember_note"),
         "a tool that is there already: {}",
-        last(7)
+        last_message(7)
     );
-    assert_eq!(shown[7].names, shown[6].names);
+    assert_eq!(requests[7].names, requests[6].names);
 }
 
 // accept: 116
@@ -98,11 +102,11 @@ async fn search_covers_native_tools_facades_and_servers() {
 async fn repeated_search_does_not_run_again() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server {
-        tools: vec![native("book_flight", "Books a flight to a city")],
+        tools: vec![native_tool("book_flight", "Books a flight to a city")],
         ..Server::default()
     };
     let search = tool_search(directory.path()).await.with_source(server.clone());
-    let (builder, recorder) = recorded([
+    let (builder, recorder) = recording_builder([
         call("search_tools", json!({"need": "book a flight"})),
         call("search_tools", json!({"need": "the flight: booking"})),
         call("search_tools", json!({"need": "send an email"})),
@@ -115,15 +119,27 @@ async fn repeated_search_does_not_run_again() {
         .run("book a flight to a city")
         .await
         .unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
-    assert_eq!(shown[0].names, ["search_tools", "book_flight"], "found before the turn");
-    for at in [1, 2] {
-        // The first of them is the first search of the model: the automatic search found the tool.
-        assert!(last(at).contains("an earlier search found these tools"), "{}", last(at));
-        assert!(!last(at).contains("you searched"), "{}", last(at));
+    let requests = recorder.requests.lock().unwrap().clone();
+    let last_message = |index: usize| requests[index].messages.last().unwrap().content().to_owned();
+    assert_eq!(
+        requests[0].names,
+        ["search_tools", "book_flight"],
+        "found before the turn"
+    );
+    for index in [1, 2] {
+        // Request 1 follows the first search of the model. The automatic search had found the same tool before.
+        assert!(
+            last_message(index).contains("an earlier search found these tools"),
+            "{}",
+            last_message(index)
+        );
+        assert!(!last_message(index).contains("you searched"), "{}", last_message(index));
     }
-    assert!(last(3).contains("these are your tools now"), "{}", last(3));
+    assert!(
+        last_message(3).contains("these are your tools now"),
+        "{}",
+        last_message(3)
+    );
     let queries = server.queries.load(Ordering::Relaxed);
     assert_eq!(
         queries, 3,
@@ -139,10 +155,10 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
     for plugin in registry.plugins() {
         plugin.compile().await.unwrap();
     }
-    // Paused after compiling, which happens on threads that the paused clock does not wait for.
+    // The clock is paused after compiling, because a paused clock does not wait for the threads that compile.
     tokio::time::pause();
     let search = ToolSearch::new(registry, Scope::new()).with_source(SleepingServer);
-    let (builder, recorder) = recorded([answer("done")]);
+    let (builder, recorder) = recording_builder([answer("done")]);
     let started = tokio::time::Instant::now();
     builder
         .strategy(search)
@@ -156,9 +172,9 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
         elapsed >= SEARCH_WALL_MAX && elapsed < 2 * SEARCH_WALL_MAX,
         "{elapsed:?}"
     );
-    let shown = recorder.requests.lock().unwrap().clone();
+    let requests = recorder.requests.lock().unwrap().clone();
     assert_eq!(
-        shown[0].names,
+        requests[0].names,
         ["search_tools", "get_forecast"],
         "the other tools are found"
     );
@@ -169,15 +185,15 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
 async fn a_found_tool_never_takes_the_name_of_a_static_one() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let own = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
+    let static_tool = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text("mine"))
     });
-    let (builder, recorder) = recorded([call("get_forecast", json!({})), answer("done")]);
-    let mut conversation = builder.strategy(search).tool(own.unwrap()).build().unwrap();
+    let (builder, recorder) = recording_builder([call("get_forecast", json!({})), answer("done")]);
+    let mut conversation = builder.strategy(search).tool(static_tool.unwrap()).build().unwrap();
     conversation.run("weather").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert_eq!(shown[0].names.len(), 3, "{:?}", shown[0].names);
-    assert_eq!(shown[1].messages.last().unwrap().content(), "mine");
+    let requests = recorder.requests.lock().unwrap().clone();
+    assert_eq!(requests[0].names.len(), 3, "{:?}", requests[0].names);
+    assert_eq!(requests[1].messages.last().unwrap().content(), "mine");
 }
 
 /// An embedding model for which some words mean the same.
@@ -212,12 +228,12 @@ async fn tools_of_every_origin_are_found_by_their_meaning() {
             model,
         );
         let server = Server {
-            tools: vec![native("book_flight", "Books a flight to a city")],
+            tools: vec![native_tool("book_flight", "Books a flight to a city")],
             ..Server::default()
         };
         let search = ToolSearch::new(registry.await.unwrap(), Scope::new())
             .with_tools([
-                native("convert_currency", "Converts an amount of money"),
+                native_tool("convert_currency", "Converts an amount of money"),
                 garden("Waters and cuts."),
             ])
             .with_source(server);
@@ -228,14 +244,14 @@ async fn tools_of_every_origin_are_found_by_their_meaning() {
             ("reminder", "remember_note"),
         ];
         let calls = needs.map(|(need, _)| call("search_tools", json!({"need": need})));
-        let (builder, recorder) = recorded(calls.into_iter().chain([answer("done")]));
+        let (builder, recorder) = recording_builder(calls.into_iter().chain([answer("done")]));
         let builder = builder
             .strategy(search)
-            .tools([native("remember_note", "Stores a note")]);
+            .tools([native_tool("remember_note", "Stores a note")]);
         builder.build().unwrap().run("Please go on").await.unwrap();
-        let shown = recorder.requests.lock().unwrap().clone();
-        for (at, (need, name)) in needs.iter().enumerate() {
-            let found = shown[at + 1].messages.last().unwrap().content();
+        let requests = recorder.requests.lock().unwrap().clone();
+        for (index, (need, name)) in needs.iter().enumerate() {
+            let found = requests[index + 1].messages.last().unwrap().content();
             assert_eq!(found.contains(name), has_model, "{need}: {found}");
         }
     }

@@ -6,15 +6,15 @@ use crate::strategy::ToolSources;
 use toolwit_agent::injection::InjectionStrategy;
 use toolwit_agent::{Journal, MemoryJournalStore};
 
-/// Runs a conversation that finds a tool of a server, and a second one that continues it and calls the tool without a search.
-/// Returns the result of that call.
-async fn continued<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server) -> S) -> String {
+/// Runs a conversation that finds and calls a tool of a server. Then resumes the conversation and calls the tool
+/// without a search. Returns the result of the second call.
+async fn result_after_resume<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server) -> S) -> String {
     let server = || Server {
-        tools: vec![native("book_flight", "Books a flight to a city")],
+        tools: vec![native_tool("book_flight", "Books a flight to a city")],
         ..Server::default()
     };
     let (store, session) = (MemoryJournalStore::new(), "trip".parse().unwrap());
-    let (builder, _) = recorded([
+    let (builder, _) = recording_builder([
         call("search_tools", json!({"need": "a tool that books a flight"})),
         call("book_flight", json!({})),
         answer("booked"),
@@ -23,7 +23,7 @@ async fn continued<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server
     let builder = builder.strategy(strategy(server()).await).journal(journal);
     builder.build().unwrap().run("Hello").await.unwrap();
 
-    let (builder, recorder) = recorded([call("book_flight", json!({})), answer("booked again")]);
+    let (builder, recorder) = recording_builder([call("book_flight", json!({})), answer("booked again")]);
     let journal = Journal::open(&store, &session).await.unwrap();
     let builder = builder.strategy(strategy(server()).await).journal(journal);
     builder.build().unwrap().run("Once more").await.unwrap();
@@ -37,11 +37,11 @@ async fn continued<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server
 async fn a_tool_of_a_server_works_after_a_resume() {
     let directory = tempfile::tempdir().unwrap();
     let search = async |server: Server| tool_search(directory.path()).await.with_source(server);
-    assert_eq!(continued(search).await, "book_flight ran");
-    let replaced = async |server: Server| {
+    assert_eq!(result_after_resume(search).await, "book_flight ran");
+    let fallback_search = async |server: Server| {
         let search = tool_search(directory.path()).await.with_source(server.clone());
         let source: Arc<dyn ToolSource> = Arc::new(server);
         ToolSources::new([source]).or_search(0, search)
     };
-    assert_eq!(continued(replaced).await, "book_flight ran");
+    assert_eq!(result_after_resume(fallback_search).await, "book_flight ran");
 }

@@ -1,4 +1,4 @@
-//! The earlier searches of a conversation, which keep a model from searching in circles.
+//! The earlier searches of a conversation, so that a model does not repeat them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +19,8 @@ impl EarlierSearches {
         self.results.get(&query.words()).cloned()
     }
 
-    /// Stores the result of a search. A search without a result may succeed with other settings, so it is not stored.
+    /// Stores the result of a search. A search without a result is not stored, because the same words may find tools
+    /// with another cutoff.
     pub(super) fn remember(&mut self, query: &Query, found: Vec<FoundTool>) {
         if !found.is_empty() {
             self.add_found(found.iter().map(|tool| tool.hit.id.as_str()));

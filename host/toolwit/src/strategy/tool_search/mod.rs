@@ -1,7 +1,8 @@
-//! A strategy that searches for tools: before each turn for the user's message, and when the model calls `search_tools`.
+//! A strategy that searches for tools: before each turn for the user's message, and when the model calls
+//! `search_tools`.
 //!
-//! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the conversation
-//! has already, as one index. The plugins of hits are compiled before their tools are added.
+//! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the
+//! conversation has already, as one index. The plugins of hits are compiled before their tools are added.
 
 mod concurrent_loads;
 mod earlier_searches;
@@ -35,12 +36,12 @@ const RECENT_MAX: usize = 3;
 /// loaded.
 const RANKED_FACTOR: usize = 4;
 
-/// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
-/// user, and with the tool `search_tools` for the model.
+/// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each
+/// message of the user, and with the tool `search_tools` for the model.
 ///
-/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of entities,
-/// so that the model learns which of its tools leads to them. An instance belongs to one conversation; clones share the
-/// results of earlier searches.
+/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of
+/// entities, so that the model learns which of its tools leads to an inner tool or a method. An instance belongs to one
+/// conversation; clones share the results of earlier searches.
 #[derive(Clone)]
 pub struct ToolSearch {
     shared: Arc<SharedSearch>,
@@ -51,7 +52,7 @@ struct SharedSearch {
     follower: Follower,
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
-    own_index: Mutex<Arc<ToolIndex>>,
+    conversation_index: Mutex<Arc<ToolIndex>>,
     /// The ids of the tools that the conversation excludes.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
@@ -76,8 +77,8 @@ impl ToolSearch {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Creates a search of the tools whose ids `may_use` accepts. The conversation never has any other tool of the registry or
-    /// of a source.
+    /// Creates a search of the tools whose ids `may_use` accepts. The conversation never has any other tool of the
+    /// registry or of a source.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -87,7 +88,7 @@ impl ToolSearch {
         let shared = SharedSearch {
             follower: Follower::new(registry.into(), scope, may_use),
             sources: Mutex::default(),
-            own_index: Mutex::default(),
+            conversation_index: Mutex::default(),
             excluded: Mutex::default(),
             earlier_searches: Mutex::default(),
             unrestored: Mutex::default(),
@@ -147,13 +148,15 @@ impl SharedSearch {
     async fn rank(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
         let sources = lock(&self.sources).clone();
         let indexes = join_all(sources.iter().map(|source| source.index(context, SEARCH_WALL_MAX))).await;
-        let (registry, own) = (self.follower.registry(), lock(&self.own_index).clone());
+        let registry = self.follower.registry();
+        let conversation_index = lock(&self.conversation_index).clone();
         let excluded = lock(&self.excluded).clone();
-        let catalogs = indexes.iter().chain([&own]).map(|index| &index.catalog);
+        let catalogs = indexes.iter().chain([&conversation_index]).map(|index| &index.catalog);
         let is_excluded = |id: &str| excluded.contains(tool_index::without_path(id));
-        let may_use = |id: &str| (own.tool(id).is_some() || self.follower.may_use(id)) && !is_excluded(id);
+        let may_use =
+            |id: &str| (conversation_index.tool(id).is_some() || self.follower.may_use(id)) && !is_excluded(id);
         let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
-        let indexes: Vec<_> = indexes.iter().chain([&own]).collect();
+        let indexes: Vec<_> = indexes.iter().chain([&conversation_index]).collect();
         let describe = |id: &str| {
             let indexed = indexes.iter().find_map(|index| index.description(id));
             indexed.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
@@ -188,8 +191,8 @@ impl SharedSearch {
         load_all(loads).await
     }
 
-    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and leaves
-    /// the tools that the conversation excludes out of the results.
+    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
+    /// leaves the tools that the conversation excludes out of the results.
     fn follow(&self, tools: &ToolSet) {
         let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
         let mut current = lock(&self.excluded);
@@ -198,38 +201,42 @@ impl SharedSearch {
             lock(&self.earlier_searches).forget_results();
         }
         drop(current);
-        self.index_own(tools);
+        self.index_conversation_tools(tools);
     }
 
     /// Indexes the tools of the conversation that are neither in the registry nor in a source.
-    fn index_own(&self, tools: &ToolSet) {
+    fn index_conversation_tools(&self, tools: &ToolSet) {
         let registry = self.follower.registry();
         let sources = lock(&self.sources).clone();
-        let is_own = |id: &ToolId| {
+        let is_conversation_tool = |id: &ToolId| {
             !id.is_host()
                 && registry.definition(id.as_str()).is_none()
                 && !sources.iter().any(|source| source.tool(id.as_str()).is_some())
         };
-        let own = tools.iter().filter(|named| is_own(&named.definition.id));
-        let own: Vec<_> = own.map(|named| (named.name.as_str(), named.tool.clone())).collect();
-        let mut index = lock(&self.own_index);
-        if !index.has_same_tools(&own) {
-            *index = Arc::new(ToolIndex::of(own, registry.catalog().embedding_model()));
+        let conversation_tools: Vec<_> = tools
+            .iter()
+            .filter(|named| is_conversation_tool(&named.definition.id))
+            .map(|named| (named.name.as_str(), named.tool.clone()))
+            .collect();
+        let mut index = lock(&self.conversation_index);
+        if !index.has_same_tools(&conversation_tools) {
+            *index = Arc::new(ToolIndex::of(conversation_tools, registry.catalog().embedding_model()));
             lock(&self.earlier_searches).forget_results();
         }
     }
 
     /// Returns a tool of the registry or of a source that the conversation may use.
     fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
-        let of_source = || {
+        let find_in_sources = || {
             let sources = lock(&self.sources);
             let mut tools = sources.iter().filter_map(|source| source.tool(id));
             tools.next().filter(|_| self.follower.may_use(id))
         };
-        self.follower.tool(id).or_else(of_source)
+        self.follower.tool(id).or_else(find_in_sources)
     }
 
-    /// Returns the injection for found tools: it adds those that the conversation does not have, and declares the others again.
+    /// Returns the injection for found tools: it adds those that the conversation does not have, and declares the
+    /// others again.
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
@@ -246,8 +253,8 @@ impl SharedSearch {
         injection
     }
 
-    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a source
-    /// has.
+    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a
+    /// source has.
     async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
         let unrestored: Vec<_> = lock(&self.unrestored).iter().map(ToString::to_string).collect();
         if unrestored.is_empty() {
@@ -292,7 +299,7 @@ impl InjectionStrategy for ToolSearch {
             .flatten()
             .filter_map(|hit| hit["id"].as_str())
             .collect();
-        // The ids are not known yet if the call was made in another process, before a resume.
+        // If another process made the call before a resume, `earlier_searches` does not have these ids yet.
         lock(&self.shared.earlier_searches).add_found(ids.iter().copied());
         self.shared.injection(ids.into_iter(), context.tools())
     }

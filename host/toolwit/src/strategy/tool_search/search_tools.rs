@@ -13,7 +13,7 @@ use toolwit_registry::Query;
 /// The names of the parameter for the capability: the declared one, and another that some models use.
 const NEED_NAMES: [&str; 2] = ["need", "query"];
 
-/// The description of the tool in a conversation, to which found tools are added.
+/// The description of the tool in a conversation. The conversation gets the tools that a search finds.
 const DESCRIPTION: &str =
     "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
 
@@ -69,14 +69,14 @@ impl Tool for SearchTools {
             self.shared.follow(tools);
         }
         let query = Query::new(need).with_task(text("task").unwrap_or_default());
-        let earlier = lock(&self.shared.earlier_searches).result(&query);
-        let (found, was_found_before) = match earlier {
+        let earlier_result = lock(&self.shared.earlier_searches).result(&query);
+        let (found, was_found_before) = match earlier_result {
             Some(found) => (found, true),
             None => {
                 let found = self.shared.find(query.clone(), context).await;
-                let mut earlier = lock(&self.shared.earlier_searches);
-                let was_found_before = earlier.has_found(&found);
-                earlier.remember(&query, found.clone());
+                let mut earlier_searches = lock(&self.shared.earlier_searches);
+                let was_found_before = earlier_searches.has_found(&found);
+                earlier_searches.remember(&query, found.clone());
                 (found, was_found_before)
             }
         };

@@ -13,7 +13,7 @@ use toolwit_registry::{Catalog, Document, EmbeddingModel};
 /// Separates the facades and the inner tool in the id of a document.
 const PATH_SEPARATOR: char = '>';
 
-/// Returns the id of the tool of a document, without the facades that it is in.
+/// Returns the id of a document's tool, without the path of the facades around the tool.
 pub(super) fn without_path(id: &str) -> &str {
     id.rsplit(PATH_SEPARATOR).next().unwrap_or(id)
 }
@@ -55,8 +55,8 @@ impl ToolIndex {
         index
     }
 
-    /// Adds documents for the inner tools of a facade. A search that finds one of them returns the outermost facade, which
-    /// leads to it.
+    /// Adds documents for the inner tools of a facade, up to [`FACADE_DEPTH_MAX`] levels deep. A search that finds one
+    /// of them returns the outermost facade, which leads to it.
     fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
         let is_too_deep = path.as_str().matches(PATH_SEPARATOR).count() >= FACADE_DEPTH_MAX;
         let facade = tool.facade().filter(|_| !is_too_deep);
@@ -89,7 +89,7 @@ impl ToolIndex {
     pub(super) fn has_same_tools(&self, tools: &[(&str, Arc<dyn Tool>)]) -> bool {
         let mut pairs = self.tools.iter().zip(tools);
         self.tools.len() == tools.len()
-            && pairs.all(|((own_name, tool), (name, other))| own_name == name && Arc::ptr_eq(tool, other))
+            && pairs.all(|((indexed_name, indexed), (name, tool))| indexed_name == name && Arc::ptr_eq(indexed, tool))
     }
 }
 
@@ -120,8 +120,8 @@ impl SourceIndex {
         }
     }
 
-    /// Queries the source and returns the index of its tools. If the source fails or takes longer than `wall_max`, returns the
-    /// index of its earlier tools.
+    /// Queries the source and returns the index of its tools. If the source fails or takes longer than `wall_max`,
+    /// returns the index of its earlier tools.
     pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
         let name = self.source.name();
         match tokio::time::timeout(wall_max, self.source.tools(context)).await {
@@ -141,7 +141,7 @@ impl SourceIndex {
         lock(&self.index).clone()
     }
 
-    /// Returns a tool that the source returned.
+    /// Returns the tool with an id among those that the source returned last.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
         lock(&self.index).tool(id).cloned()
     }
