@@ -43,6 +43,7 @@ fn unsupported_parameter_types_are_rejected_with_a_suggestion() {
         quote!(Vec<BoxStream<'static, u8>>),
         quote!(impl Into<String>),
         quote!(Option<Self>),
+        quote!(<u32 as Add>::Output),
         quote!(*const u8),
     ]
     .map(parameter_errors);
@@ -58,6 +59,7 @@ fn unsupported_parameter_types_are_rejected_with_a_suggestion() {
     `thing` cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
     `thing` cannot be of this type: the schema needs one concrete type
     `thing` cannot be of this type: `Self` cannot be named in a schema; write the type's name
+    `thing` cannot be of this type: the schema needs one concrete type; write the type that the path stands for
     `thing` cannot be of this type: a pointer cannot be represented in JSON
     ");
     for supported in [

@@ -87,8 +87,8 @@ impl ChatModel for RecordedModel {
             });
         }
         let Some(response) = recorded else {
-            let count = self.recording.responses.len();
-            let message = format!("the trace has {count} responses of the model, and the replay needs another one");
+            let needed = index.saturating_add(1);
+            let message = format!("the replay needs response {needed} of the model, which the trace does not have");
             return Err(ModelError::Diverged { message });
         };
         response.to_result()

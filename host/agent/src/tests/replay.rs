@@ -210,7 +210,7 @@ async fn missing_response_of_the_model_fails_the_run() {
     conversation.run("Pay.").await.unwrap();
     let failed = conversation.run("Pay again.").await.unwrap_err();
     assert!(
-        failed.report().message.contains("has 1 responses of the model"),
+        failed.report().message.contains("needs response 2 of the model"),
         "{failed}"
     );
 }

@@ -215,4 +215,31 @@ mod tests {
         assert_eq!(error.report().kind, ErrorKind::Cancelled);
         assert_eq!(runs.load(Ordering::Relaxed), 0);
     }
+
+    /// Approves each request with the same scope. Counts the requests.
+    struct ScopedApprover(ApprovalScope, Arc<AtomicUsize>);
+
+    #[async_trait]
+    impl Approver for ScopedApprover {
+        async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            ApprovalAnswer::from(Approval::Approved).with_scope(self.0.clone())
+        }
+    }
+
+    #[tokio::test]
+    async fn approval_for_a_run_is_not_valid_for_the_conversation_in_mode_first_time() {
+        // The calls are outside a run.
+        for (scope, request_count) in [(ApprovalScope::Call, 1), (ApprovalScope::Run, 2)] {
+            let requests = Arc::new(AtomicUsize::new(0));
+            let approvals = Approvals::new(ApprovalPolicy::of_mode(ApprovalMode::FirstTime))
+                .with_approver(ScopedApprover(scope, requests.clone()));
+            let (pay, context) = (counting_tool(&Arc::default()), ToolContext::new());
+            for _ in 0..2 {
+                let call = StartingCall::new("call", &pay, Arguments::new(), &context);
+                approvals.decide(call, &NoObserver).await.unwrap();
+            }
+            assert_eq!(requests.load(Ordering::Relaxed), request_count);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Reads component files and the WIT files next to them, and retains the bytes of components within a limit.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::inspection::AdjacentWit;
+use toolwit_core::file::read_file;
 use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
@@ -152,7 +153,7 @@ pub fn read_wit(path: &Path) -> Option<AdjacentWit> {
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
 pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    read_file(path, bytes_max, Some("component_bytes_max"))
+    read_limited(path, bytes_max, Some("component_bytes_max"))
 }
 
 /// Reads another file of a package, such as its manifest, with the same checks as [`read_component`]. Its maximum size is not
@@ -161,44 +162,33 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
 pub fn read_package_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    read_file(path, bytes_max, None)
+    read_limited(path, bytes_max, None)
 }
 
 /// Reads a regular file of at most `bytes_max` bytes. `setting` is the name of this limit, if an operator can change it.
-fn read_file(path: &Path, bytes_max: u64, setting: Option<&'static str>) -> Result<Vec<u8>, Error> {
-    let unreadable = |error: io::Error| {
-        let message = format!("{} could not be read: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Load, message).with_source(error)
-    };
-    // Checked before opening, because opening a named pipe waits for its writer.
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(Error::new(
-            ErrorKind::Io,
-            Phase::Load,
-            format!("{} is not a regular file", path.display()),
-        ));
-    }
-    let too_large = |size: u64| {
-        let message = format!("it has {} and may have {}", ByteCount(size), ByteCount(bytes_max));
-        let error = Error::new(ErrorKind::FileBytes, Phase::Load, message);
-        match setting {
-            Some(setting) => error.with_limit(ExceededLimit::new(setting, bytes_max, size)),
-            None => error,
+fn read_limited(path: &Path, bytes_max: u64, setting: Option<&'static str>) -> Result<Vec<u8>, Error> {
+    read_file(path, bytes_max).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            // The file may be shorter by now.
+            let size = fs::metadata(path)
+                .map_or(0, |metadata| metadata.len())
+                .max(bytes_max.saturating_add(1));
+            let message = format!("it has {} and may have {}", ByteCount(size), ByteCount(bytes_max));
+            let too_large = Error::new(ErrorKind::FileBytes, Phase::Load, message);
+            match setting {
+                Some(setting) => too_large.with_limit(ExceededLimit::new(setting, bytes_max, size)),
+                None => too_large,
+            }
         }
-    };
-    if metadata.len() > bytes_max {
-        return Err(too_large(metadata.len()));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    // Reading one byte more than allowed detects a file that has grown since.
-    File::open(path)
-        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(too_large(bytes.len() as u64));
-    }
-    Ok(bytes)
+        io::ErrorKind::InvalidInput => {
+            let message = format!("{} is not a regular file", path.display());
+            Error::new(ErrorKind::Io, Phase::Load, message).with_source(error)
+        }
+        _ => {
+            let message = format!("{} could not be read: {error}", path.display());
+            Error::new(ErrorKind::Io, Phase::Load, message).with_source(error)
+        }
+    })
 }
 
 #[cfg(test)]

@@ -139,16 +139,16 @@ impl DenialLog {
                 result.denied = self.accesses;
                 Ok(result)
             }
-            (Err(error), reported) if error.kind == ErrorKind::Trap => {
-                // The panic handler of a guest reads the environment, so such a read does not explain the trap.
+            (Err(error), reported) => {
+                // The panic handler of a guest reads the environment, so such a read explains neither a trap nor an exceeded
+                // limit.
                 self.remove_environment_reads();
                 let log = error.log.clone();
-                Err(match reported {
+                Err(match reported.filter(|_| error.kind == ErrorKind::Trap) {
                     Some(reported) => self.into_error(reported, Some(error)).with_log(log),
                     None => with_more_denied(error, self.accesses),
                 })
             }
-            (Err(error), _) => Err(with_more_denied(error, self.accesses)),
         }
     }
 
@@ -286,6 +286,10 @@ mod tests {
         assert!(log().conclude(Ok(ToolResult::text("fine"))).unwrap().denied.is_empty());
         let failed = log().conclude(Ok(ToolResult::error("no API key"))).unwrap();
         assert_eq!(failed.denied[0].access, ENVIRONMENT_READ);
+        for kind in [ErrorKind::Trap, ErrorKind::Memory, ErrorKind::Fuel] {
+            let stopped = Error::new(kind, Phase::Execute, "stopped");
+            assert!(log().conclude(Err(stopped)).unwrap_err().denied.is_empty(), "{kind}");
+        }
     }
 
     #[test]

@@ -166,3 +166,25 @@ fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
     };
     Ok((path.into(), directory))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_a_plugin_could_have_replaced_stays_recorded_as_such() {
+        let directory = tempfile::tempdir().unwrap();
+        for grants_file in [None, Some(directory.path().join("grants.toml"))] {
+            let mut record = DirectoryRecord::new(grants_file);
+            for was_inside_writable in [true, false] {
+                let opened = RecordedDirectory {
+                    identity: "1:2".parse().unwrap(),
+                    was_inside_writable,
+                };
+                record.add(HashMap::from([("/data".into(), opened)])).unwrap();
+            }
+            assert!(record.read().unwrap()[Path::new("/data")].was_inside_writable);
+        }
+    }
+}

@@ -67,8 +67,16 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
     // Code whose hash has another key is refused, such as code that another user's process wrote.
     let other_user = directory.path().join("other_user");
     assert_eq!(answer(&other_user, 1).await, "1");
+    let [entry] = entries(&other_user).try_into().unwrap();
+    let hash = entry.with_added_extension("hash");
+    let hash_of_other_key = fs::read(&hash).unwrap();
     fs::write(other_user.join("key"), [7; 32]).unwrap();
     assert_eq!(answer(&other_user, 1).await, "1");
+    assert_ne!(
+        fs::read(&hash).unwrap(),
+        hash_of_other_key,
+        "the code was compiled again"
+    );
 }
 
 // attack: H7

@@ -43,8 +43,8 @@ struct Settings {
 }
 
 impl WasiContext {
-    /// Creates a context with the variables, clocks and random bytes that the authority grants. Without a grant, clocks are
-    /// frozen and random bytes are zero.
+    /// Creates a context with the granted variables, and with the clocks and random bytes that the rights permit. Otherwise,
+    /// and without an authority, clocks are frozen and random bytes are zero.
     pub(super) fn new(stdio: Stdio, log: &LogBuffer, authority: Option<&Authority>) -> Self {
         let rights = authority.map(|authority| &authority.rights.effective);
         Self {
