@@ -205,9 +205,9 @@ mod tests {
         let path = directory.path().join("component.wasm");
         let source = Source::File(ComponentFile::new(path.clone()));
         for is_released in [false, true] {
-            std::fs::write(&path, "component").unwrap();
+            fs::write(&path, "component").unwrap();
             source.retain(DIGEST, 9, 100);
-            std::fs::remove_file(&path).unwrap();
+            fs::remove_file(&path).unwrap();
             assert_eq!(source.read(DIGEST, 100).is_err(), is_released);
             source.release();
             source.read(DIGEST, 100).unwrap_err();
