@@ -2,11 +2,12 @@
 //!
 //! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no
 //! redirect and repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider
-//! of an embedder's process unchanged.
+//! of an embedder's process unchanged. [`is_loopback`] decides which servers may receive keys over plain HTTP.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use reqwest::{ClientBuilder, redirect, retry};
+use reqwest::{ClientBuilder, Url, redirect, retry};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
@@ -58,6 +59,17 @@ pub fn client_builder(encryption: Encryption) -> Result<ClientBuilder, TlsError>
         .tcp_nodelay(true)
         .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")));
     Ok(builder)
+}
+
+/// Returns whether the host of a URL is this machine: a loopback address, also as an IPv6-mapped one, or a name that
+/// RFC 6761 reserves for loopback addresses (`localhost` and its subdomains).
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
 }
 
 fn tls_config(encryption: Encryption) -> Result<ClientConfig, rustls::Error> {
@@ -123,6 +135,26 @@ mod tests {
             .await
             .unwrap_err();
         assert!(refused.is_builder(), "{refused:?}");
+    }
+
+    #[test]
+    fn loopback_addresses_and_names_are_this_machine() {
+        for (host, is_local) in [
+            ("127.0.0.1", true),
+            ("127.8.9.10:80", true),
+            ("[::1]:80", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("LOCALHOST", true),
+            ("mcp.localhost", true),
+            ("localhost.example.com", false),
+            ("mylocalhost", false),
+            ("127.0.0.1.example.com", false),
+            ("0.0.0.0", false),
+            ("[::ffff:10.0.0.1]", false),
+        ] {
+            let url = Url::parse(&format!("http://{host}/")).unwrap();
+            assert_eq!(is_loopback(&url), is_local, "{host}");
+        }
     }
 
     #[test]

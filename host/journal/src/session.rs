@@ -125,7 +125,9 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     let mut summaries = Vec::new();
     for (id, name, count) in rows().map_err(JournalError::store)? {
         let count = u64::try_from(count).unwrap_or_default();
-        let session = name.parse()?;
+        // A name that no session may have was written by another program. It cannot be opened, and does not hide the
+        // others.
+        let Ok(session) = name.parse() else { continue };
         summaries.push(match read_entries(connection, id, SUMMARY_QUERY) {
             Ok(entries) => SessionSummary::of(session, count, &entries),
             // A session that a newer version wrote does not hide the others.

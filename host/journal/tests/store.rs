@@ -109,6 +109,19 @@ async fn a_session_of_a_newer_version_does_not_hide_the_others() {
     ));
 }
 
+#[tokio::test]
+async fn a_stored_name_that_no_session_may_have_does_not_hide_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("sessions.db");
+    let store = SqliteJournalStore::open(&file).await.unwrap();
+    store.create(&id("valid")).await.unwrap();
+    let insert = "INSERT INTO sessions (name) VALUES ('../invalid')";
+    rusqlite::Connection::open(&file).unwrap().execute(insert, []).unwrap();
+    let summaries = store.sessions().await.unwrap();
+    let names: Vec<_> = summaries.iter().map(|summary| summary.session.as_str()).collect();
+    assert_eq!(names, ["valid"]);
+}
+
 fn question(sequence: u64, call: &str, callers: &[&str]) -> TraceEntry {
     let event = json!({
         "event": "approval_requested", "id": call, "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5},

@@ -13,10 +13,13 @@ pub(super) fn base_url(host: &str) -> String {
         Some(parts) => parts,
         None => ("http", host),
     };
-    // `0.0.0.0` is an address to listen on; a client needs a concrete one.
-    let authority = match authority.strip_prefix("0.0.0.0") {
+    // `0.0.0.0` and `[::]` are addresses to listen on; a client needs a concrete one.
+    let port = ["0.0.0.0", "[::]", ""].iter().find_map(|address| {
+        let port = authority.strip_prefix(address)?;
+        (port.is_empty() || port.starts_with(':')).then_some(port)
+    });
+    let authority = match port {
         Some(port) => format!("127.0.0.1{port}"),
-        None if authority.is_empty() || authority.starts_with(':') => format!("127.0.0.1{authority}"),
         None => authority.to_owned(),
     };
     let after_address = authority.rsplit(']').next().unwrap_or_default();
@@ -39,7 +42,9 @@ mod tests {
             ("", "http://127.0.0.1:11434/v1"),
             ("0.0.0.0", "http://127.0.0.1:11434/v1"),
             ("0.0.0.0:80", "http://127.0.0.1:80/v1"),
+            ("[::]:80", "http://127.0.0.1:80/v1"),
             (":8080", "http://127.0.0.1:8080/v1"),
+            ("0.0.0.0.example", "http://0.0.0.0.example:11434/v1"),
             ("gpu-box", "http://gpu-box:11434/v1"),
             ("gpu-box:1", "http://gpu-box:1/v1"),
             ("[::1]", "http://[::1]:11434/v1"),

@@ -89,15 +89,13 @@ impl CallReplay {
     }
 }
 
-/// Returns whether a replay executes a call again. Such a call changes nothing, its effect was not declared by a
-/// server, and no rule lets it depend on services, other tools or stored values. It may read files, which should be
-/// those of the recorded run.
-fn is_repeatable(access: &CallAccess) -> bool {
+/// Returns whether a replay executes a call again. Such a call changes nothing, its tool does not run on a server, and
+/// no rule lets it depend on services, other tools or stored values. It may read files, which should be those of the
+/// recorded run.
+fn is_repeatable(tool: &dyn Tool, access: &CallAccess) -> bool {
     let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|prefix| rule.starts_with(prefix));
-    // A server declares the effect of a tool that runs on it. The result of such a tool depends on the server.
-    access.effect.class == EffectClass::Read
-        && access.effect.source != EffectSource::Server
-        && !access.grant.iter().any(is_dependent)
+    let is_remote = tool.definition().id.is_mcp() || access.effect.source == EffectSource::Server;
+    access.effect.class == EffectClass::Read && !is_remote && !access.grant.iter().any(is_dependent)
 }
 
 /// The decorator of all tools of a replay. It decides for each call whether the tool runs or the trace answers.
@@ -121,14 +119,14 @@ impl Decorator for ReplayedTools {
         }
         let access = tool.access(&arguments, context).await;
         if is_nested {
-            return if is_repeatable(&access) {
+            return if is_repeatable(tool, &access) {
                 tool.call(arguments, context).await
             } else {
                 Err(not_recorded_error(tool))
             };
         }
         let _guard = self.0.call_lock.lock().await;
-        if is_repeatable(&access) {
+        if is_repeatable(tool, &access) {
             self.0.record(id, tool, CallOrigin::Executed, Vec::new());
             return tool.call(arguments, context).await;
         }

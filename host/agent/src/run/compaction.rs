@@ -130,7 +130,7 @@ fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize)
 /// Returns the options of the request for the summary: without tools, and with a limit on the length of the summary.
 fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
     ChatOptions {
-        max_tokens: Some(u32::try_from(tokens_max / 4).unwrap_or(u32::MAX).min(4096)),
+        max_tokens: Some(u32::try_from(tokens_max / 4).unwrap_or(u32::MAX).clamp(1, 4096)),
         tool_choice: ToolChoice::None,
         answer_schema: None,
         ..options.clone()

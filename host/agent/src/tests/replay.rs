@@ -12,7 +12,8 @@ use crate::{
     RunOutcome, StartedReplay, Trace,
 };
 use toolwit_core::{
-    Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, EffectClass, NativeTool, ToolError, ToolResult,
+    Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, EffectClass, NativeTool, ToolDefinition,
+    ToolError, ToolId, ToolResult,
 };
 
 /// Returns a tool that counts its calls, and whose result is the number of earlier calls.
@@ -61,6 +62,26 @@ async fn call_that_changes_something_is_answered_from_the_trace() {
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
     let origins: Vec<_> = replay.calls().into_iter().map(|call| call.origin).collect();
     assert_eq!(origins, [CallOrigin::Trace, CallOrigin::Executed]);
+}
+
+#[tokio::test]
+async fn call_of_a_server_is_answered_from_the_trace_even_if_it_changes_nothing() {
+    let calls = Arc::new(AtomicUsize::default());
+    let builder = || {
+        let id = ToolId::from_text("mcp:shop#look");
+        let definition = ToolDefinition::new(id, "look", "Looks.", json!({"type": "object"}));
+        let calls = calls.clone();
+        let tool = NativeTool::from_definition(definition, move |_, _| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            async { Ok::<_, ToolError>(ToolResult::text("Tea.")) }
+        });
+        Conversation::builder().tool(tool.unwrap().with_effect(EffectClass::Read))
+    };
+    let trace = record(builder(), ScriptedModel::new().call("look", json!({})).answer("Tea.")).await;
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    builder().replay(&replay).build().unwrap().run("Pay.").await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    assert_eq!(replay.calls()[0].origin, CallOrigin::Trace);
 }
 
 #[tokio::test]

@@ -30,7 +30,8 @@ impl TypedLines for TypedInput {
                 _ => return None,
             }
         }
-        String::from_utf8(line).ok().filter(|line| line.ends_with('\n'))
+        let is_complete = line.ends_with(b"\n") && line.len() <= LINE_BYTES_MAX;
+        is_complete.then(|| String::from_utf8(line).ok())?
     }
 }
 

@@ -1,4 +1,4 @@
-//! Absolute paths of options, which are valid in another directory.
+//! Paths of options for another directory or another program.
 
 use std::path::{Path, PathBuf};
 
@@ -18,4 +18,15 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Error> {
 /// Returns the absolute form of a path that may not be set.
 pub(crate) fn absolute_if_set(path: Option<PathBuf>) -> Result<Option<PathBuf>, Error> {
     path.as_deref().map(absolute).transpose()
+}
+
+/// Returns a path as text.
+///
+/// # Errors
+/// If it is not UTF-8.
+pub(crate) fn path_text(path: &Path) -> Result<String, Error> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let message = format!("the path `{}` is not UTF-8", path.display());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+    })
 }

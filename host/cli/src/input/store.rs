@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::paths::absolute;
+use super::paths::{absolute, path_text};
 use crate::input::configuration::data_path;
 use crate::input::environment::variable;
 use toolwit::store::SqliteStore;
@@ -41,6 +41,14 @@ impl StoreFlags {
             path => path,
         };
         Ok(Self { store_file })
+    }
+
+    /// Returns the option for a command line in another directory, if the database is not the default one.
+    pub(crate) fn to_arguments(&self) -> Result<Vec<String>, Error> {
+        match self.for_other_directory()?.store_file {
+            Some(path) => Ok(vec!["--store".to_owned(), path_text(&path)?]),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Adds the database to a host. The host works without the default database, but not without an explicit one.

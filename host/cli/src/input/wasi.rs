@@ -22,6 +22,11 @@ impl WasiFlags {
         self.wasi_p3
     }
 
+    /// Returns the option for another command line.
+    pub(crate) fn to_arguments(self) -> Option<String> {
+        self.wasi_p3.then(|| "--wasi-p3".to_owned())
+    }
+
     /// Returns the versions that this option, or the accepted configuration of the project, enables.
     pub(crate) fn versions(self) -> Result<WasiVersions, Error> {
         let is_enabled = self.wasi_p3 || ProjectTrust::find()?.is_wasi3_enabled();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::page::counted;
 use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
@@ -123,7 +124,8 @@ pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
         0 if reasons.is_empty() => reasons.push("it exports no functions".to_owned()),
         0 => {}
         more => reasons.push(format!(
-            "it has {more} more exports, which `toolwit inspect FILE` lists"
+            "it has {}; `toolwit inspect FILE` lists all exports",
+            counted(more, "more export")
         )),
     }
     reasons

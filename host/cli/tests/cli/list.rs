@@ -79,7 +79,7 @@ fn component_without_tools_is_listed_with_the_reason() {
       no tools: it exports `wasi:keyvalue/watcher0@0.2.0`: it is an interface of WASI, not a tool
       no tools: it exports `wasi:keyvalue/watcher1@0.2.0`: it is an interface of WASI, not a tool
       no tools: it exports `wasi:keyvalue/watcher2@0.2.0`: it is an interface of WASI, not a tool
-      no tools: it has 2 more exports, which `toolwit inspect FILE` lists
+      no tools: it has 2 more exports; `toolwit inspect FILE` lists all exports
 
     server  tools/server.wasm
       no tools: it exports `wasi:http/incoming-handler@0.2.6`: it is an HTTP server, and this host calls functions

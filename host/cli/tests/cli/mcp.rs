@@ -39,6 +39,38 @@ fn a_client_is_configured_and_keeps_its_other_entries() {
 }
 
 #[test]
+fn a_client_gets_each_option_and_no_invalid_one() {
+    let workspace = Workspace::new();
+    fs::create_dir_all(workspace.path().join("tools")).unwrap();
+    let install = |options: &[&str]| {
+        let install = ["mcp", "install", "--client", "cursor", "--plugins", "tools"];
+        workspace.run(&[&install, options].concat())
+    };
+    let shown = install(&["--store", "tools.db", "--wasi-p3", "--", "--exposure", "search"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let printed: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let arguments = printed["mcpServers"]["toolwit"]["args"].as_array().unwrap();
+    let store = arguments.iter().position(|argument| argument == "--store").unwrap();
+    assert!(
+        arguments[store + 1].as_str().unwrap().ends_with("/tools.db"),
+        "an absolute path"
+    );
+    assert_eq!(
+        arguments[store + 2..],
+        [json!("--wasi-p3"), json!("--exposure"), json!("search")]
+    );
+    let refused = install(&["--", "--exposur", "search"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused
+            .stderr
+            .contains("`--` is not valid: unexpected argument '--exposur'"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn a_configuration_with_comments_is_left_alone() {
     let workspace = Workspace::new().file("client.json", "{ // mine\n}");
     fs::create_dir_all(workspace.path().join("tools")).unwrap();

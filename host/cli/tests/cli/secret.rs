@@ -111,3 +111,24 @@ fn secret_that_is_not_set_is_not_granted() {
     let doctor = workspace.run(&["doctor", "--secrets", "own/other.toml"]);
     assert!(doctor.stdout.contains("secret `key`, which does not exist"), "{doctor}");
 }
+
+#[cfg(unix)]
+#[test]
+fn doctor_suggests_the_repair_that_an_unreadable_secret_store_needs() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let workspace = Workspace::new().file("secrets.toml", "key = 1\n");
+    std::fs::create_dir_all(workspace.path().join("tools")).unwrap();
+    let file = workspace.path().join("secrets.toml");
+    let doctor = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        workspace.run(&["doctor", "--secrets", "secrets.toml"])
+    };
+    let (invalid, open) = (doctor(0o600), doctor(0o644));
+    assert!(
+        invalid.stdout.contains("hint: fix the file, or name another file"),
+        "{invalid}"
+    );
+    assert!(!invalid.stdout.contains("chmod"), "{invalid}");
+    assert!(open.stdout.contains("hint: run `chmod 600 "), "{open}");
+}

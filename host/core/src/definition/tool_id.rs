@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// | `plugin#func` | a function that the world of a plugin exports directly |
 /// | `native#name` | a tool written in Rust |
 /// | `host#name` | a tool of the host |
+/// | `mcp:server#name` | a tool of an MCP server |
 /// | `…#func(id)` | a method bound to a live entity |
 /// | `…#func(*any)` | a method that takes the id of its entity as an argument |
 /// | `…#func(*current)` | a method of the most recent entity |
@@ -113,6 +114,12 @@ impl ToolId {
     #[must_use]
     pub fn is_host(&self) -> bool {
         self.0.starts_with("host#")
+    }
+
+    /// Returns whether the tool runs on an MCP server.
+    #[must_use]
+    pub fn is_mcp(&self) -> bool {
+        self.owner().starts_with("mcp:")
     }
 
     /// Creates an id from text without validation: an invalid id matches no tool.

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::text::id_text;
 use crate::{
-    Artifact, Error, InputValidator, NativeEntity, NativeTool, ToolContext, ToolDefinition, ToolId, ToolMethod,
-    ToolMethods,
+    Artifact, Error, InputValidator, NativeEntity, NativeTool, Rebinding, ToolContext, ToolDefinition, ToolId,
+    ToolMethod, ToolMethods,
 };
 
 /// Creates the tool of a method for an object, with the id and the candidate names of the tool.
@@ -39,6 +39,8 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 /// ```
 pub struct EntityMethods<T> {
     prefix: String,
+    rebinding: Rebinding,
+    is_concurrent: bool,
     methods: Vec<Method<T>>,
 }
 
@@ -46,6 +48,8 @@ impl<T> Clone for EntityMethods<T> {
     fn clone(&self) -> Self {
         Self {
             prefix: self.prefix.clone(),
+            rebinding: self.rebinding,
+            is_concurrent: self.is_concurrent,
             methods: self.methods.clone(),
         }
     }
@@ -73,11 +77,28 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
             prefix: prefix.into(),
+            rebinding: Rebinding::Keep,
+            is_concurrent: false,
             methods: Vec::new(),
         }
     }
 
-    /// Creates the list of the methods of a type that has the attribute `#[tool]`.
+    /// Makes the tools use the newest object when a call returns another object with the same id.
+    #[must_use]
+    pub fn latest_wins(mut self) -> Self {
+        self.rebinding = Rebinding::Latest;
+        self
+    }
+
+    /// Lets calls on one object run concurrently, also the calls of one response.
+    #[must_use]
+    pub fn concurrent(mut self) -> Self {
+        self.is_concurrent = true;
+        self
+    }
+
+    /// Creates the list of the methods of a type that has the attribute `#[tool]`, with the prefix and the options of the
+    /// attribute.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
@@ -86,6 +107,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         T: ToolMethods,
     {
         let mut methods = Self::new(T::prefix());
+        methods.rebinding = T::rebinding();
+        methods.is_concurrent = T::is_concurrent();
         for method in T::tool_methods() {
             let definition = methods.definition_of(&method);
             InputValidator::of(&definition)?;
@@ -178,10 +201,60 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         if let Some(id) = id {
             entity = entity.with_id(id);
         }
+        if self.rebinding == Rebinding::Latest {
+            entity = entity.latest_wins();
+        }
+        if self.is_concurrent {
+            entity = entity.concurrent();
+        }
         for method in &self.methods {
             let (id, names) = (entity.tool_id(&method.name), entity.tool_names(&method.name));
             entity.push((method.bind)(object.clone(), id, names)?);
         }
         Ok(entity)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{NoArguments, ToolProvider};
+
+    struct Cart;
+
+    impl ToolMethods for Cart {
+        fn tool_methods() -> Vec<ToolMethod<Self>> {
+            vec![ToolMethod::new(
+                "count",
+                "Counts the items.",
+                |_, _: NoArguments, _context| async { Ok::<_, String>(0) },
+            )]
+        }
+
+        fn rebinding() -> Rebinding {
+            Rebinding::Latest
+        }
+
+        fn is_concurrent() -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn entities_have_the_options_of_their_type() {
+        let cart = EntityMethods::<Cart>::from_tool_methods().unwrap();
+        let cart = cart.entity("c-1", Arc::new(Cart)).unwrap();
+        assert_eq!(cart.rebinding(), Rebinding::Latest);
+        assert_eq!(cart.tools()[0].serial_group(), None);
+
+        let count = |_, _: NoArguments, _context| async { Ok::<_, String>(0) };
+        let cart = EntityMethods::<Cart>::new("cart").method("count", "Counts the items.", count);
+        let cart = cart.unwrap().entity("c-1", Arc::new(Cart)).unwrap();
+        assert_eq!(cart.rebinding(), Rebinding::Keep, "the default");
+        assert!(
+            cart.tools()[0].serial_group().is_some(),
+            "calls run sequentially by default"
+        );
     }
 }

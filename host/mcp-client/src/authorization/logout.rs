@@ -96,13 +96,19 @@ impl<'a> Logout<'a> {
         };
         // Not every issuer that revokes a refresh token also revokes its access tokens. So both are sent.
         let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));
+        let mut failures = Vec::new();
         for (token, kind) in refresh.chain([(&login.access_token, "access_token")]) {
             let form = Form::default().with("token", token).with("token_type_hint", kind);
-            let (is_success, _) = client.post(&endpoint, form, &redaction).await?;
-            if !is_success {
-                return Err(format!("the issuer did not revoke the {}", kind.replace('_', " ")));
+            match client.post(&endpoint, form, &redaction).await {
+                Ok((true, _)) => {}
+                Ok((false, _)) => failures.push(format!("the issuer did not revoke the {}", kind.replace('_', " "))),
+                Err(reason) => failures.push(reason),
             }
         }
-        Ok(Revocation::Revoked)
+        if failures.is_empty() {
+            Ok(Revocation::Revoked)
+        } else {
+            Err(failures.join("; "))
+        }
     }
 }

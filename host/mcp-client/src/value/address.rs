@@ -1,6 +1,7 @@
 //! The addresses that are contacted over HTTP.
 
-use url::{Host, Url};
+use toolwit_http::is_loopback;
+use url::Url;
 
 /// Checks that a URL has the scheme `https`, or `http` with a loopback host, and has neither a user name nor a
 /// password.
@@ -18,13 +19,4 @@ pub(crate) fn check_address(url: &Url) -> Result<(), &'static str> {
         return Err("it contains a user name or a password");
     }
     Ok(())
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
 }

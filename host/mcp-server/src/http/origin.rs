@@ -1,5 +1,7 @@
 //! The checks against web pages that reach a local server (DNS rebinding).
 
+use std::net::IpAddr;
+
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
@@ -64,9 +66,15 @@ impl OriginRules {
     }
 }
 
-fn is_loopback(host: &Authority) -> bool {
-    !host.as_str().contains('@')
-        && ["localhost", "127.0.0.1", "[::1]"].contains(&host.host().to_ascii_lowercase().as_str())
+/// Returns whether the host is `localhost` or a loopback address. Subdomains of `localhost` are not allowed: an
+/// untrusted DNS server could resolve them to another machine.
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let is_local = match host.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    };
+    is_local && !authority.as_str().contains('@')
 }
 
 #[cfg(test)]
@@ -87,7 +95,14 @@ mod tests {
     #[test]
     fn a_local_server_answers_local_names_and_pages_only() {
         let rules = OriginRules::new(&[], &[], true);
-        for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"] {
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "127.0.0.1:1",
+            "127.0.0.2",
+            "[::1]:8080",
+            "LOCALHOST",
+        ] {
             assert!(allows(&rules, host, None), "{host}");
         }
         for host in [
@@ -95,6 +110,8 @@ mod tests {
             "localhost.evil.com",
             "evil.com:8080",
             "127.0.0.1.evil.com",
+            "evil.localhost",
+            "10.0.0.1",
             "a@localhost",
             "",
         ] {

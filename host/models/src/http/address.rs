@@ -1,10 +1,9 @@
 //! The URL of an endpoint, checked before a key is sent there.
 
-use std::net::IpAddr;
-
 use reqwest::Url;
 
 use toolwit_agent::model::ModelError;
+use toolwit_http::is_loopback;
 
 /// Whether a key may be sent over plain HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,11 +78,7 @@ impl EndpointAddress {
 
     /// Returns whether the host is this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.host();
-        match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            Ok(address) => address.to_canonical().is_loopback(),
-            Err(_) => host == "localhost" || host.ends_with(".localhost"),
-        }
+        is_loopback(&self.0)
     }
 
     /// Checks that a key may be sent over the connection.

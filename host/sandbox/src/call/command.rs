@@ -84,11 +84,11 @@ impl GuestWork for CommandCall {
 impl CommandOutput {
     fn into_result(self, status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let limits = call.clock.limits;
+        let stderr = self.stderr.take_text(&call.authority.redactor);
         // The buffer also counts the bytes that it dropped.
         if self.stdout.written_bytes() > limits.result_bytes_max {
-            return Err(result_too_large(self.stdout.written_bytes(), limits));
+            return Err(result_too_large(self.stdout.written_bytes(), limits).with_log(stderr));
         }
-        let stderr = self.stderr.take_text(&call.authority.redactor);
         let value = json!({
             "exit_status": status,
             "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),

@@ -1,6 +1,5 @@
 //! The exporter, which sends spans to a collector.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -13,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::layer::OtlpLayer;
 use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_http::{Encryption, client_builder};
+use toolwit_http::{Encryption, client_builder, is_loopback};
 
 /// Maximum number of spans that wait to be sent. Further spans are dropped.
 const SPANS_MAX: usize = 2048;
@@ -112,15 +111,6 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         span_receiver,
     };
     Ok((layer, exporter))
-}
-
-/// Returns whether the host is this machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
 }
 
 /// Sends spans to a collector.

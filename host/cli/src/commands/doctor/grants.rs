@@ -2,6 +2,7 @@
 //! requires but does not have.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::finding::Findings;
 use crate::commands::grant::is_met;
@@ -9,7 +10,7 @@ use crate::exit::Exit;
 use crate::hint::{missing_secret_hint, missing_value_hint};
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
-use crate::shell::SuggestedCommand;
+use crate::shell::{SuggestedCommand, shell_word};
 use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
@@ -40,14 +41,32 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
 
 /// Checks the secret store, if there is one. Returns `false` if it cannot be read, which is reported as a problem.
 fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
-    match authority.secrets.path().map(|path| SecretStore::new(path).names()) {
-        Ok(Err(error)) => {
-            let hint = Some("run `chmod 600` on the file, or name another one with `--secrets FILE`".to_owned());
-            findings.add_problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
-            false
-        }
-        Ok(Ok(_)) | Err(_) => true,
-    }
+    let Ok(path) = authority.secrets.path() else {
+        return true;
+    };
+    let Err(error) = SecretStore::new(&path).names() else {
+        return true;
+    };
+    let repair = if is_open_to_others(&path) {
+        format!("run `chmod 600 {}`", shell_word(&path.to_string_lossy()))
+    } else {
+        "fix the file".to_owned()
+    };
+    let hint = Some(format!("{repair}, or name another file with `--secrets FILE`"));
+    findings.add_problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
+    false
+}
+
+/// Returns whether users other than the owner can access a file.
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_path: &Path) -> bool {
+    false
 }
 
 /// Reports granted rules without effect: rules that cannot be enforced, and secrets that do not exist. Without such a

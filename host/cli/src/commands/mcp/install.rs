@@ -1,11 +1,15 @@
 //! `toolwit mcp install`: configures an MCP client.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use clap::Parser;
 
 use super::client::Client;
 use super::client_file::{StartCommand, read, with_server, write};
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::paths::path_text;
 use crate::input::plugins::PluginFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
@@ -20,7 +24,7 @@ Examples:
 /// Configure an MCP client to use the tools of plugins
 ///
 /// Prints the configuration. With --write, adds it to the configuration file of the client, whose other entries do not
-/// change. Words after -- are passed to `toolwit mcp`.
+/// change. Options after -- are passed to `toolwit mcp`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Install {
@@ -102,7 +106,10 @@ impl Install {
             })?;
             arguments.extend(["--plugins".to_owned(), path_text(&absolute)?]);
         }
+        arguments.extend(self.plugins.store.to_arguments()?);
+        arguments.extend(self.plugins.wasi.to_arguments());
         arguments.extend(self.options.iter().cloned());
+        check_arguments(&arguments)?;
         Ok(StartCommand {
             name: self.name.clone(),
             program: path_text(&program)?,
@@ -111,15 +118,17 @@ impl Install {
     }
 }
 
-/// Returns a path as text.
-///
-/// # Errors
-/// If it is not UTF-8, which the configuration of a client must be.
-fn path_text(path: &Path) -> Result<String, Error> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        let message = format!("the path `{}` is not UTF-8", path.display());
-        Error::new(ErrorKind::Configuration, Phase::Registry, message)
-    })
+/// Checks that `toolwit` accepts the arguments. A client may not show the error of a server that does not start.
+fn check_arguments(arguments: &[String]) -> Result<(), Error> {
+    let arguments = std::iter::once("toolwit").chain(arguments.iter().map(String::as_str));
+    let Err(error) = CommandLine::try_parse_from(arguments) else {
+        return Ok(());
+    };
+    let text = error.to_string();
+    let problem = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let message = format!("an option after `--` is not valid: {problem}");
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("`toolwit mcp --help` lists the options"))
 }
 
 /// Checks that a name of a server is valid in every client.

@@ -47,7 +47,7 @@ impl fmt::Display for FilePosition {
 #[non_exhaustive]
 pub enum GrantsError {
     /// The file is too large.
-    #[error("the file has {bytes} bytes and may have {bytes_max}")]
+    #[error("the file is larger than {bytes_max} bytes")]
     TooLarge {
         /// The number of bytes that were read. A file on disk can have more.
         bytes: u64,
